@@ -1,7 +1,8 @@
 """A whole figure: draws the panels, and adds letters, titles, a legend and the alternative text."""
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 
 from matplotlib.axes import Axes
@@ -62,9 +63,10 @@ def set_titles(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) 
         title = ax.get_title(loc="left")
         titles[letter] = WORD.findall("Not reached" if NO_NUMBER.search(title) else title)
         titles[letter] += [f"(cf. {cf[letter]})"] if letter in cf else []
-    for letter, ax in axes.items():
-        ax.set_title(f"$\\bf{{{letter}}}$")
-    style.apply_layout(figure)  # The space for titles is known only after the layout.
+    letters = {letter: ax.set_title(f"$\\bf{{{letter}}}$") for letter, ax in axes.items()}
+    # The space for titles is known only after the layout, and which of them something pushes up.
+    # The others get a fixed height: matplotlib would measure the ticks again at each drawing.
+    style.apply_layout(figure)
     lefts = {letter: ax.get_window_extent().x0 for letter, ax in axes.items()}
     # Rows of the grid are compared, as a panel that was split is only a line above its parts.
     rows = {
@@ -79,12 +81,24 @@ def set_titles(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) 
         ]
         right = min([*next_lefts, figure.bbox.x1])
         width = 72 * (right - lefts[letter]) / figure.dpi - GAP
-        lines = [f"$\\bf{{{letter}}}$ "]
-        for word in titles[letter]:
-            longer = f"{lines[-1]} {word}"
-            fits = style.text_width(longer, style.RC_PARAMS["axes.titlesize"]) <= width
-            lines[-1:] = [longer] if fits else [lines[-1], word]
-        ax.set_title("\n".join(lines))
+        lines = _lines(f"$\\bf{{{letter}}}$ ", titles[letter], width)
+        pushed_up = letters[letter].get_position()[1] > 1
+        ax.set_title("\n".join(lines), y=None if pushed_up else 1)
+    for title, ax in ((ax.title, ax) for ax in figure.axes):  # of parts of a panel, in the middle
+        if title.get_text() and title.get_position()[1] == 1:
+            ax.set_title(title.get_text(), loc="center", y=1)
+
+
+def _lines(start: str, words: Sequence[str], width: float) -> list[str]:
+    """Lines of text that begin with `start`, each with as many words as fit into `width` points."""
+
+    def too_long(count: int) -> bool:
+        line = " ".join([start, *words[:count]])
+        return style.text_width(line, style.RC_PARAMS["axes.titlesize"]) > width
+
+    fitting = bisect_left(range(1, len(words) + 1), True, key=too_long)
+    line, rest = " ".join([start, *words[:fitting]]), words[fitting:]
+    return [line, *_lines(rest[0], rest[1:], width)] if rest else [line]
 
 
 def alternative_text(figure: Figure) -> str:

@@ -116,7 +116,7 @@ def save_picture(
     for key, text in texts.items():
         info.add_itxt(key, text)
     with replacing(path) as temporary:
-        picture.save(temporary, format="PNG", optimize=True, dpi=(dpi, dpi), pnginfo=info)
+        picture.save(temporary, format="PNG", compress_level=6, dpi=(dpi, dpi), pnginfo=info)
 
 
 def palette(picture: Image.Image, colours: int) -> Image.Image:

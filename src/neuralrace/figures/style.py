@@ -19,8 +19,8 @@ Dots of single seeds are spread in order, as random jitter would change the byte
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -37,9 +37,10 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.style import context
-from matplotlib.textpath import TextToPath
+from matplotlib.textpath import text_to_path
 
 from neuralrace.errors import UserError
+from neuralrace.figures.fonts import cached_fonts
 
 COLUMN, PAGE = 3.4, 7.0
 """Widths of a column and of a page of a journal, in inches."""
@@ -90,9 +91,11 @@ RC_PARAMS: dict[Any, Any] = {
 }
 
 
-def rc_context() -> AbstractContextManager[None]:
+@contextmanager
+def rc_context() -> Iterator[None]:
     """Matplotlib's defaults with `RC_PARAMS` on top; a user's matplotlibrc has no effect."""
-    return context(RC_PARAMS, after_reset=True)
+    with context(RC_PARAMS, after_reset=True), cached_fonts():
+        yield
 
 
 THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9, "zorder": 3}
@@ -345,7 +348,7 @@ def colour_bar(ax: Axes, values: Sequence[float], label: str) -> None:
 def text_width(text: str, size: int | float) -> float:
     """Width of a line of text at a font size, both in points."""
     font = FontProperties(family=RC_PARAMS["font.family"], size=size)
-    return float(TextToPath().get_text_width_height_descent(text, font, "$" in text)[0])
+    return float(text_to_path.get_text_width_height_descent(text, font, "$" in text)[0])
 
 
 def median_seed(values: xr.DataArray) -> int:
