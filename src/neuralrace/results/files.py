@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -21,6 +21,9 @@ from neuralrace.results.checksums import (
     to_recompute,
 )
 from neuralrace.results.schema import check_origin, check_schema
+
+if TYPE_CHECKING:
+    import netCDF4
 
 MOST_COMPRESSED = 1032
 """Largest ratio of content to file size: zlib compresses no further."""
@@ -54,7 +57,7 @@ def write_result(
     check_schema(dataset, path)
     with replacing(path) as temporary:
         _as_bytes(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
-        with netCDF4.Dataset(temporary) as stored:
+        with _stored(temporary) as stored:
             xr.testing.assert_identical(_opened(stored).load(), dataset)
         digest = file_sha256(temporary)
     Checksums(fingerprint, {path.name: digest}, inputs or {}).write(checksum_path(path))
@@ -67,7 +70,7 @@ def read_result(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
         UserError: the file is missing, unreadable, damaged, or of another kind.
     """
     path = _checked(path)
-    with _readable(path), netCDF4.Dataset(path) as stored:
+    with _readable(path), _stored(path) as stored:
         _check_size(stored, path)
         dataset = _opened(stored)
         check_schema(dataset, path, kind)
@@ -85,7 +88,7 @@ def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
     """
     path = Path(path)
     with _readable(path):
-        with netCDF4.Dataset(path) as stored:
+        with _stored(path) as stored:
             _check_size(stored, path)
         dataset = xr.open_dataset(path, cache=False, engine="netcdf4", decode_times=False)
         check_schema(dataset, path, kind)
@@ -98,10 +101,8 @@ def read_attributes(path: str | os.PathLike[str], kind: FileKind | None = None) 
     Raises:
         UserError: the file is missing, unreadable, damaged, or of another kind.
     """
-    import netCDF4  # datasets in memory do without
-
     path = _checked(path)
-    with _readable(path), netCDF4.Dataset(path) as stored:
+    with _readable(path), _stored(path) as stored:
         attrs = {name: stored.getncattr(name) for name in stored.ncattrs()}
         check_origin(attrs, stored.variables, path, kind)
     return attrs
@@ -125,20 +126,25 @@ def _checked(path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _opened(stored: netCDF4.Dataset) -> xr.Dataset:
+def _stored(path: Path) -> "netCDF4.Dataset":
+    """An open file."""
+    import netCDF4  # datasets in memory do without
+
+    return netCDF4.Dataset(path)
+
+
+def _opened(stored: "netCDF4.Dataset") -> xr.Dataset:
     """The content of an open file; no axis holds dates, and looking for them takes time."""
     return xr.open_dataset(xr.backends.NetCDF4DataStore(stored), decode_times=False)
 
 
-def _check_size(stored: netCDF4.Dataset, path: Path) -> None:
+def _check_size(stored: "netCDF4.Dataset", path: Path) -> None:
     """Refuses a forged file before it fills the memory.
 
     Raises:
         UserError: the file declares more content than it can hold, or data types that no result
             file has.
     """
-    import netCDF4
-
     size = 0
     for name, variable in stored.variables.items():
         if getattr(variable.datatype, "kind", None) not in NUMBERS:
