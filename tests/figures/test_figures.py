@@ -371,6 +371,22 @@ def test_title_is_broken_only_before_panels_of_its_row():
             assert axes[one]._left_title.get_window_extent().x1 < start
 
 
+def test_title_is_above_an_axis_on_top_and_fixed_elsewhere():
+    with rc_context():
+        figure = Canvas(figsize=(PAGE, 2))
+        axes = figure.subplot_mosaic("ab")
+        for ax in axes.values():
+            ax.set_title("A finding")
+        above = axes["a"].secondary_xaxis("top")
+        above.set_xlabel("epochs")
+        set_titles(figure, axes, {})
+        figure.draw_without_rendering()
+        raised, fixed = (ax._left_title for ax in axes.values())
+        assert raised.get_window_extent().y0 >= above.get_tightbbox().y1 - 1
+        assert fixed.get_position()[1] == 1
+        assert fixed.get_window_extent().y0 >= axes["b"].get_window_extent().y1
+
+
 def test_title_with_nan_becomes_not_reached():
     with rc_context():
         figure = Canvas(figsize=(PAGE, 2))

@@ -94,7 +94,7 @@ def _lines(start: str, words: Sequence[str], width: float) -> list[str]:
 
     def too_long(count: int) -> bool:
         line = " ".join([start, *words[:count]])
-        return style.text_width(line, style.RC_PARAMS["axes.titlesize"]) > width
+        return bool(style.text_width(line, style.RC_PARAMS["axes.titlesize"]) > width)
 
     fitting = bisect_left(range(1, len(words) + 1), True, key=too_long)
     line, rest = " ".join([start, *words[:fitting]]), words[fitting:]

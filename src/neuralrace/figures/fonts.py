@@ -33,9 +33,14 @@ def _findfont(self: FontManager, prop: FontProperties | str, *options: Any, **na
 
 
 def _parse(
-    self: MathTextParser, s: str, dpi: float = 72, prop: FontProperties | None = None, **named: Any
+    self: MathTextParser,
+    s: str,
+    dpi: int | float = 72,
+    prop: FontProperties | None = None,
+    **named: Any,
 ) -> Any:
-    return _parsed(_parsers.setdefault(self._output_type, self), s, dpi, copy(prop), **named)
+    kind = self._output_type  # pyright: ignore
+    return _parsed(_parsers.setdefault(kind, self), s, dpi, copy(prop), **named)
 
 
 def _load_font(file: Any, options: subset.Options) -> Any:
