@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from xarray.backends import NetCDF4DataStore
 
 from neuralrace.config.variables import FileKind
 from neuralrace.errors import UserError
@@ -135,7 +136,7 @@ def _stored(path: Path) -> "netCDF4.Dataset":
 
 def _opened(stored: "netCDF4.Dataset") -> xr.Dataset:
     """The content of an open file; no axis holds dates, and looking for them takes time."""
-    return xr.open_dataset(xr.backends.NetCDF4DataStore(stored), decode_times=False)
+    return xr.open_dataset(NetCDF4DataStore(stored), decode_times=False)
 
 
 def _check_size(stored: "netCDF4.Dataset", path: Path) -> None:

@@ -78,7 +78,7 @@ def _structure(data: Data, network: Gated) -> dict[str, float]:
                        for i in range(units)])  # fmt: skip
     same, other = np.trace(blocks) / units, np.nan
     if units > 1:
-        other = (blocks.sum() - np.trace(blocks)) / (units * (units - 1))
+        other = blocks[~np.eye(units, dtype=bool)].mean()
     violation, error = np.nan, np.nan
     if inputs % units == 0:
         joint = joint_blocks(second)

@@ -121,7 +121,7 @@ def with_fewest_units(
     """
     both = np.concatenate([into, out.mT], axis=-1)
     if both.shape[-2] > both.shape[-1]:
-        both = np.linalg.qr(both, mode="r")
+        both = np.asarray(np.linalg.qr(both, mode="r"))
     inputs = into.shape[-1]
     return both[..., :inputs], both[..., inputs:].mT
 
