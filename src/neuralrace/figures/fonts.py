@@ -2,7 +2,7 @@
 
 A figure is laid out twice and written to four files. Each time, matplotlib searches the font of
 every text and parses every formula. Its PDF files also carry tables of fonts that no reader of a
-PDF uses. All this took a quarter of the time of drawing. Glyphs and their positions are the same.
+PDF uses. Glyphs and their positions are the same.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from matplotlib.font_manager import FontManager, FontProperties
 from matplotlib.mathtext import MathTextParser
 
 FORMULAS = 2048
-"""Number of cached formulas, where each resolution counts; a figure has about a hundred."""
+"""Number of cached formulas, where each resolution counts."""
 LEFT_OUT = ("GSUB", "GPOS", "GDEF", "kern", "post")
 """Tables that choose, place and name glyphs; PDF files choose, place and number them themselves."""
 
