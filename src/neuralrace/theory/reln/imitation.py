@@ -16,7 +16,7 @@ from neuralrace.errors import UserError
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initialisers.base import Initialiser
-from neuralrace.networks.modules.gated import ParallelNetwork, TransposedStack, side_by_side
+from neuralrace.networks.modules.gated import side_by_side
 from neuralrace.networks.tasks.gated import ParallelTask
 from neuralrace.networks.tasks.samples import SampleTask
 from neuralrace.training.settings import Training
@@ -101,10 +101,6 @@ class SmallestTask(ParallelTask):
             for below, above in pairwise(pathway.edges):
                 edges[below], edges[above] = with_fewest_units(edges[below], edges[above])
         return side_by_side(edges, architecture)
-
-    def network(self, weights: Any) -> ParallelNetwork:
-        """See `Task.network`."""
-        return ParallelNetwork(weights, self.spec.readout == "trained", TransposedStack)
 
 
 def with_fewest_units(
