@@ -1,8 +1,8 @@
 """The subspace of hidden units that gradient descent on a linear pathway block never leaves.
 
 A block has an encoder A (unit, input) and a decoder D (output, unit), for all its domains at once,
-and matrices W_k = a_k Q_k between its hidden layers, with Q_k orthogonal at the start. Let B_1 be an
-orthonormal basis of the span of the columns of A and of Q_1^T ... Q_K^T D^T, and
+and matrices W_k = a_k Q_k between its hidden layers, with Q_k orthogonal at the start. Let B_1 be
+an orthonormal basis of the span of the columns of A and of Q_1^T ... Q_K^T D^T, and
 B_{k+1} = Q_k B_k. As long as
 
     A = B_1 A',   W_k = a_k (Q_k - B_{k+1} B_k^T) + B_{k+1} W'_k B_k^T,   D = D' B_{K+1}^T,
