@@ -187,7 +187,7 @@ def save_start(work: str, folder: Path) -> None:
         task, seeds = cell.task(), cell.seed_numbers
         weights = task.weights(cell.init_scales, seeds)
         if work == "race":
-            ((encoder, hidden, decoder),) = weights
+            ((encoder, hidden, decoder),), _ = weights
             arrays = {
                 "encoder": encoder[0, :, 0, 0],
                 "hidden": hidden[0, :, 0, 0],

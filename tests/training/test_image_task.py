@@ -95,7 +95,7 @@ def test_estimated_arithmetic_of_a_step_is_that_of_its_matrix_products(made):
     # each image goes through all encoders, and from each domain to its partners' decoders
     products = encoder.size + partners * decoder.size
     step = ensemble.network.arithmetic(
-        ensemble.dataset, ensemble.dataset.sizes, ensemble.training
+        ensemble.dataset, ensemble.dataset.sizes, ensemble.init, ensemble.training
     ).step
     assert step == ensemble.training.batch.size * products
 

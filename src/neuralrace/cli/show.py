@@ -24,6 +24,7 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
         UserError: the dataset cannot be loaded, and its sizes are known only then.
     """
     cost, sizes = estimate_cost(cell, gpu), cell.dataset.sizes
+    run = cell.resolved.arithmetic(cell.dataset, sizes, cell.init, cell.training)
     unmet_by_theory = {
         name: unmet(cell, entry.declaration.requires, data=True)
         for name, entry in SOLUTIONS.items()
@@ -31,7 +32,7 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
     return {
         "runs": len(cell.init_scales) * cell.seeds,
         **sizes._asdict(),
-        "weights": int(cell.resolved.arithmetic(cell.dataset, sizes, cell.training).weights),
+        "weights": int(run.weights),
         "core_seconds": {
             stage: round(getattr(cost, stage), 2)
             for stage in ("compile", "train", "solve", "measure")

@@ -71,14 +71,14 @@ def estimate_cost(cell: Cell, gpu: bool = False) -> Cost:
         gpu: whether a GPU is available.
     """
     sizes = cell.dataset.sizes
-    run = cell.resolved.arithmetic(cell.dataset, sizes, cell.training)
+    run = cell.resolved.arithmetic(cell.dataset, sizes, cell.init, cell.training)
     compiling = COMPILE + COMPILE_OBSERVABLE * len(cell.record.observables)
     compiling += 0 if cell.training.batch.whole else COMPILE_BATCH
     operations = OPERATIONS * passes(cell)
     runs = len(cell.init_scales) * cell.seeds
     width = 1 if cell.precision == "float32" else 2
     work = width * multiply_adds(cell, run)
-    weight_bytes = 4 * width * run.weights
+    weight_bytes = 4 * width * run.weights * run.changed
     updating = UPDATE * weight_bytes * runs * cell.training.steps if weight_bytes > CACHE else 0
     loaded = examples(cell, sizes) * (IMAGES if isinstance(cell.dataset, ImageDomainDataset) else 1)
     train = START + CALL * operations + work / RATE + updating + LOAD * loaded

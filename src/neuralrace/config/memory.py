@@ -50,7 +50,9 @@ def too_large(cell: Cell, limit: int) -> UserError | None:
         lambda: examples(cell, sizes),
         lambda: COPIES * recorded(cell, sizes),
         # last, as counting weights may load the dataset
-        lambda: numbers(cell, cell.resolved.arithmetic(cell.dataset, sizes, cell.training), sizes),
+        lambda: numbers(
+            cell, cell.resolved.arithmetic(cell.dataset, sizes, cell.init, cell.training), sizes
+        ),
     )
     for count in counts:
         try:

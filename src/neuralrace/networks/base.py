@@ -26,6 +26,8 @@ class Arithmetic:
     """Multiply-adds of a forward pass over all samples, and held-out ones, for a record."""
     step: float
     """Multiply-adds of a forward pass over the samples of a step."""
+    changed: float = 1.0
+    """Share of the numbers in these weights that a step changes."""
 
 
 class Network(ConfigModel, ABC):
@@ -123,12 +125,15 @@ class Network(ConfigModel, ABC):
         """
 
     @abstractmethod
-    def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
+    def arithmetic(
+        self, dataset: Dataset, sizes: Sizes, initialiser: Initialiser, training: Training
+    ) -> Arithmetic:
         """Cost of a run, from the specification; gates may load the dataset.
 
         Args:
             dataset: training data.
             sizes: sizes of the dataset, which may be slow to compute.
+            initialiser: draws the initial weights.
             training: loss, batches and optimiser.
         """
 

@@ -145,7 +145,9 @@ class Gated(Network):
             self.averages_units,
         )
 
-    def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
+    def arithmetic(
+        self, dataset: Dataset, sizes: Sizes, initialiser: Initialiser, training: Training
+    ) -> Arithmetic:
         """See `Network.arithmetic`."""
         pathways = getattr(self.gates, "pathways", 0) or self.gates.count(dataset)
         (samples, inputs, outputs), batch = sizes, training.batch

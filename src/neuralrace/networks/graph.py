@@ -62,6 +62,8 @@ class Graph(Architecture, Network):
         """See `Network.initial`."""
         return initial_edges(initialiser, self, lambda _: examples.effective, scales, seeds)
 
-    def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
+    def arithmetic(
+        self, dataset: Dataset, sizes: Sizes, initialiser: Initialiser, training: Training
+    ) -> Arithmetic:
         """See `Network.arithmetic`; hidden nodes count as a chain of layers."""
         return self.chain_arithmetic([self.nodes[name] for name in self.hidden], sizes, training)

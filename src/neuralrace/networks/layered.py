@@ -65,6 +65,8 @@ class Layered(Network):
         mean = self.readout == "mean"
         return initial_weights(initialiser, widths, examples.modes, scales, seeds, mean)
 
-    def arithmetic(self, dataset: Dataset, sizes: Sizes, training: Training) -> Arithmetic:
+    def arithmetic(
+        self, dataset: Dataset, sizes: Sizes, initialiser: Initialiser, training: Training
+    ) -> Arithmetic:
         """See `Network.arithmetic`."""
         return self.chain_arithmetic(self.hidden, sizes, training)

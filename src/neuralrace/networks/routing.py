@@ -214,22 +214,30 @@ class Routing(Network):
         graph = wiring.routing_architecture(count, *widths, self.families(count))
         return initial_edges(initialiser, graph, lambda seed: effective()(seed), scales, seeds)
 
-    def arithmetic(self, dataset: Any, sizes: Sizes, training: Training) -> Arithmetic:
+    def arithmetic(
+        self, dataset: Any, sizes: Sizes, initialiser: Initialiser, training: Training
+    ) -> Arithmetic:
         """See `Network.arithmetic`."""
         (samples, inputs, outputs), domains = sizes, dataset.count
         first, last = self.hidden[0], self.hidden[-1]
-        families = self.families(domains)
-        weights = 0.0
-        for size, hidden in ((family.size, family.hidden) for family in families):
-            ends = inputs * hidden[0] + hidden[-1] * outputs
-            between = chain_weights(hidden, sizes) - ends
-            weights += (domains / size) ** 2 * (size * ends + between)
+
+        def numbers(families: Sequence[Family]) -> float:
+            """Weights of these pathway blocks."""
+            total = 0.0
+            for size, hidden in ((family.size, family.hidden) for family in families):
+                ends = inputs * hidden[0] + hidden[-1] * outputs
+                between = chain_weights(hidden, sizes) - ends
+                total += (domains / size) ** 2 * (size * ends + between)
+            return total
+
+        weights = numbers(self.families(domains))
         if not isinstance(dataset, ImageDomainDataset):
+            families = self.trained_families(domains, (inputs, outputs), initialiser, training)
             # the maps of all pairs through their blocks, and products with correlations
             through = sum(chain_weights(family.hidden, sizes) / family.size for family in families)
             wide = sum(family.hidden[-1] for family in families)
             maps = domains**2 * (through + inputs * outputs * (wide + inputs))
-            return Arithmetic(weights, maps, maps)
+            return Arithmetic(weights, maps, maps, numbers(families) / weights)
 
         def one_image(partners: int) -> float:
             """An image in all input domains, with some output domains for each."""
