@@ -100,6 +100,7 @@ smoke: $(RUNNING) ## train, solve, measure and draw everything at a fraction of 
 benchmarks: $(INSTALLED) ## measure training throughput, and where the time of make figures goes
 	$(BIN)/python benchmarks/trainer.py
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/routing.py --scaling
 	$(BIN)/python benchmarks/localization.py
