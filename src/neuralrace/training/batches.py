@@ -15,9 +15,13 @@ Sampler = Callable[[Any, int], Any]
 
 
 class Batch(ConfigModel, ABC):
-    """The samples of each gradient step."""
+    """The samples of each gradient step.
 
-    whole: ClassVar[bool]
+    `order` and `draw` say how a batch is made inside the compiled program; a batch that is `whole`
+    needs neither.
+    """
+
+    whole: ClassVar[bool] = False
     """Whether every step uses all samples, the same in all runs."""
     draw_cost: ClassVar[int] = 0
     """Multiply-adds to draw one input of a sample."""
@@ -42,24 +46,6 @@ class Batch(ConfigModel, ABC):
         """The initial order of the items, which `draw` shuffles; None for batches without one."""
         return None
 
-
-class FullBatch(Batch):
-    """Every step uses all samples."""
-
-    whole: ClassVar[bool] = True
-    name: Literal["full"] = "full"
-
-    def samples(self, available: int) -> int:
-        """See `Batch.samples`."""
-        return available
-
-
-class SampledBatch(Batch):
-    """Every step uses other samples; `draw` makes them inside the compiled program."""
-
-    whole: ClassVar[bool] = False
-
-    @abstractmethod
     def draw(self, order: Any, key: Any, step: Any, pick: Pick, sample: Sampler) -> tuple[Any, Any]:
         """The samples of one step of one run; called inside the compiled program.
 
@@ -73,9 +59,21 @@ class SampledBatch(Batch):
         Returns:
             The order after this step, and the samples in the form that the task's loss takes.
         """
+        raise NotImplementedError
 
 
-class MiniBatch(SampledBatch):
+class FullBatch(Batch):
+    """Every step uses all samples."""
+
+    whole: ClassVar[bool] = True
+    name: Literal["full"] = "full"
+
+    def samples(self, available: int) -> int:
+        """See `Batch.samples`."""
+        return available
+
+
+class MiniBatch(Batch):
     """Every step uses the next part of the shuffled samples; they are shuffled in each epoch."""
 
     name: Literal["mini"]
@@ -101,7 +99,7 @@ class MiniBatch(SampledBatch):
         return np.arange(items)
 
     def draw(self, order: Any, key: Any, step: Any, pick: Pick, sample: Sampler) -> tuple[Any, Any]:
-        """See `SampledBatch.draw`."""
+        """See `Batch.draw`."""
         from jax import lax, random
 
         per_epoch = len(order) // self.size
@@ -117,7 +115,7 @@ class MiniBatch(SampledBatch):
         return order, pick(lax.dynamic_slice_in_dim(order, first, self.size))
 
 
-class FreshBatch(SampledBatch):
+class FreshBatch(Batch):
     """Every step draws new samples from the distribution of the dataset.
 
     Runs of one seed draw the same samples at every init scale.
@@ -145,7 +143,7 @@ class FreshBatch(SampledBatch):
         return sampler
 
     def draw(self, order: Any, key: Any, step: Any, pick: Pick, sample: Sampler) -> tuple[Any, Any]:
-        """See `SampledBatch.draw`."""
+        """See `Batch.draw`."""
         from jax import random
 
         return order, sample(random.fold_in(key, step), self.size)

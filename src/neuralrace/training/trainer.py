@@ -28,7 +28,6 @@ from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.training import memory
-from neuralrace.training.batches import SampledBatch
 from neuralrace.training.blocks import mean_over_blocks
 from neuralrace.training.checkpointing import Checkpoints, State
 from neuralrace.training.environment import COMPILE_EVENT
@@ -359,7 +358,7 @@ class Trainer:
         """
         batch, copies = self.ensemble.training.batch, len(self.scales)
         data = self.task.present(data, step)
-        if not isinstance(batch, SampledBatch):
+        if batch.whole:
             return members, data["loss"]
         seeds = len(fixed["key"]) // copies
         sampler = jax.tree.unflatten(self.sampler, data["sampler"])
