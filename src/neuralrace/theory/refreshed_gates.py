@@ -171,7 +171,7 @@ def _mean_velocity(
         """2 A w/(K^2 rate) - w, whose eigenvalues lie between -1 and 1."""
         return -2 / rate * _velocity(weights @ x.T, gates, x, 0.0) - weights
 
-    coefficients = chebinterpolate(phi, 16 + int(6 * np.sqrt(gap * rate)))
+    coefficients = chebinterpolate(phi, 16 + int(6 * np.sqrt(gap * rate)))  # pyright: ignore
     degree = np.flatnonzero(np.abs(coefficients) > np.finfo(float).eps).max(initial=1)
     above, total = np.zeros_like(start), coefficients[degree] * start
     for coefficient in coefficients[degree - 1 : 0 : -1]:
