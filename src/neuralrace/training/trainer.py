@@ -111,9 +111,9 @@ class Trainer:
 
     Two pytrees go through the program. `members` is what training changes: `params`, `optimiser`
     (its state), `diverged_at` and `order` (of mini-batches). `fixed` is what it does not change:
-    `initial` weights, `rest` (weights that are not trained), `per_run` arrays, `learning_rate`,
-    loss `factor`, `loss_limit` and random `key`. Every leaf has a leading axis of runs, scale by
-    scale. The program trains one group of runs.
+    `initial` weights, `rest` (weights and axes that are not trained), `per_run` arrays,
+    `learning_rate`, loss `factor`, `loss_limit` and random `key`. Every leaf has a leading axis of
+    runs, scale by scale. The program trains one group of runs.
 
     Create it and call it at the precision of the ensemble, as `train` does.
 
