@@ -38,7 +38,7 @@ AXES = {
 BUDGET = 0.5
 """Least core-seconds of the steps that are measured; more than that are scaled up."""
 MARGIN = 0.15
-"""Least difference of exponents of time and work that counts; those of two runs differed by 0.09."""
+"""Least difference of exponents of time and work that counts; two runs differed by up to 0.09."""
 MANY, LIMIT = 300_000, 1000
 """Samples whose layers take more than a limit of memory, and that limit in MiB."""
 
