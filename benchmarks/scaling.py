@@ -37,6 +37,8 @@ AXES = {
 }
 BUDGET = 0.5
 """Least core-seconds of the steps that are measured; more than that are scaled up."""
+MARGIN = 0.15
+"""Least difference of exponents of time and work that counts; two runs differed by up to 0.09."""
 MANY, LIMIT = 300_000, 1000
 """Samples whose layers take more than a limit of memory, and that limit in MiB."""
 
@@ -95,12 +97,14 @@ def measure(axis: str, sizes: dict[str, int], budget: float) -> Point:
         steps = whole if axis == "steps" else min(4 * steps, whole)
         long = core_seconds(steps)
     each = (long - short) / (steps - few)
+    work = multiply_adds(ensemble, forward)
     return before | {
         "size": sizes[axis],
         "core_seconds": each * whole,
         "mib": peak(),
         "steps": steps,
-        "multiply_adds": multiply_adds(ensemble, forward),
+        "multiply_adds": work,
+        "rate": work / (each * whole) / 1e9,
         "compile": cold - short,
         "start": short - each * few,
     }
@@ -121,23 +125,20 @@ def beyond_memory(blocks: bool) -> str:
     return f"trained in {peak():.0f} MiB"
 
 
-def rate(point: Point) -> float:
-    """Multiply-adds in a core-second, in units of 1e9."""
-    return point["multiply_adds"] / point["core_seconds"] / 1e9
-
-
-def row_of(axis: str, points: list[Point], best: float) -> str:
+def row_of(axis: str, points: list[Point]) -> str:
     """One axis in the table, with exponents of the last three points, by least squares."""
     import numpy as np
 
     names = ("size", "core_seconds", "multiply_adds")
     logs = np.log([[point[name] for name in names] for point in points[-3:]])
     seconds, work = np.polyfit(logs[:, 0], logs[:, 1:], 1)[0]
+    columns = (("size", 6), ("core_seconds", 2), ("mib", 3), ("steps", 6), ("rate", 2))
     cells = [
-        " / ".join(f"{float(f'{point[name]:.2g}'):,.6g}" for point in points)
-        for name in ("size", "core_seconds", "mib", "steps")
+        " / ".join(f"{float(f'{point[name]:.{digits}g}'):,.6g}" for point in points)
+        for name, digits in columns
     ]
-    limit = "matrix products" if rate(points[-1]) > best / 2 else "starting operations"
+    other = "starting operations" if seconds < work else "weights beyond the cache"
+    limit = "matrix products" if abs(seconds - work) < MARGIN else other
     return f"| {axis} | {' | '.join(cells)} | {seconds:.2f} | {work:.2f} | {limit} |"
 
 
@@ -182,15 +183,13 @@ def main() -> None:
             result = processes.submit(beyond_memory, blocks).result()
             print(f"{MANY:,} samples with {LIMIT} MiB of memory, {way}: {result}")
     points = [point for row in axes.values() for point in row]
-    best = max(map(rate, points))
-    print(f"at most {best:.0f}e9 multiply-adds in a core-second")
     for name in ("imports", "compile", "start", "imports_mib"):
         values = sorted(point[name] for point in points)
         print(f"{name}: {values[0]:.2f} to {values[-1]:.2f}")
-    print("| axis | sizes | core-seconds | MiB | measured steps | exponent | of work | limit |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| axis | sizes | core-s | MiB | measured steps | 1e9/s | exponent | of work | limit |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for axis, row in axes.items():
-        print(row_of(axis, row, best))
+        print(row_of(axis, row))
     write_text(json.dumps(axes, indent=1) + "\n", chosen.output / "scaling.json")
     draw(axes, chosen.output / "scaling.png")
 
