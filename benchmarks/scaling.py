@@ -83,7 +83,9 @@ def measure(axis: str, sizes: dict[str, int], budget: float) -> Point:
     before = {"imports": time.process_time(), "imports_mib": peak()}
     ensemble = ensemble_of(axis, sizes)
     training, few, whole = ensemble.training, ensemble.record.every, sizes["steps"]
-    forward = ensemble.resolved.arithmetic(ensemble.dataset, ensemble.dataset.sizes, training)
+    forward = ensemble.resolved.arithmetic(
+        ensemble.dataset, ensemble.dataset.sizes, ensemble.init, training
+    )
 
     def core_seconds(steps: int) -> float:
         begin = time.process_time()

@@ -6,7 +6,7 @@ Losses are compared at equal time.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -60,8 +60,9 @@ class _Imitation(Ensemble):
 
     def task(self) -> Task:
         """See `Ensemble.task`."""
-        network = self.resolved
-        if not isinstance(network, Gated) or not self.training.optimiser.is_linear:
+        network = cast(Gated, self.network)
+        learned = network.resolved is not network
+        if learned or not self.training.optimiser.is_linear:
             return super().task()
         return SmallestTask(network, network.examples(self.dataset), self.init, self.training)
 
