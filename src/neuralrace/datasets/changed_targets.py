@@ -15,7 +15,8 @@ class ChangedTargets(Dataset):
     """The inputs of another dataset with changed targets, as in reversal learning.
 
     Negated targets and permuted outputs keep the singular vectors of the other dataset, with
-    negative strengths or permuted entries. So strengths of modes continue where they are.
+    negative strengths or permuted entries: with negated targets, strengths of modes continue where
+    they are, and with permuted outputs they jump.
 
     Source: Braun, Dominé, Fitzgerald, Saxe 2022, for negated targets (reversal learning).
     """
@@ -26,7 +27,7 @@ class ChangedTargets(Dataset):
     of: Annotated[Dataset, ChoiceOf("datasets", without=("changed_targets", "sequence"))]
     """The other dataset."""
     change: Literal["negated", "permuted_outputs", "permuted_samples"] = "negated"
-    """Whether targets change their sign, or move to random other outputs or samples."""
+    """Whether targets change their sign, or are permuted at random among outputs or samples."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the permutation."""
 

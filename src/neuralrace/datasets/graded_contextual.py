@@ -12,7 +12,7 @@ from neuralrace.errors import UserError
 
 
 class GradedContextual(Contextual):
-    """The contextual task, with a factor on everything in which contexts differ.
+    """The contextual task, with the differences between contexts multiplied by `scale`.
 
     The targets of an object in a context are their mean over contexts plus `scale` times the
     deviation from it: at scale 0 all contexts have one task, which is linear in the objects, and at
@@ -27,9 +27,9 @@ class GradedContextual(Contextual):
     - the mode of all inputs and the n - 1 modes of objects: as at scale 1;
     - C - 1 modes of contexts: s^2 = scale^2 (2n - 1) n and d = n;
     - the residual drives a pathway from objects that is open in q contexts:
-      s = scale h sqrt(q (C - q)/C) and d = q.
+      s = scale h sqrt(q (C - q)/C) and d = q, with h as in `Contextual`.
 
-    Computed modes of equal s are mixed, and sigma_xx is not diagonal in them. At scale 0 these are
+    Computed modes of equal s and other d are mixed, and sigma_xx is not diagonal in them. At scale 0 these are
     the modes of contexts and the direction that is zero on all samples.
 
     Source: derived here.
@@ -39,7 +39,7 @@ class GradedContextual(Contextual):
     name: Literal["graded_contextual"]
     scale: Annotated[float, Field(ge=0)]
     """Factor on what differs between contexts: 0 is one task in all contexts, 1 the contextual
-    task, more exaggerates it."""
+    task; above 1 it is exaggerated."""
 
     @model_validator(mode="after")
     def _has_targets(self) -> "GradedContextual":

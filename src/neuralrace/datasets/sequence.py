@@ -37,7 +37,8 @@ class Sequence(Dataset):
     ]
     """The datasets of the tasks, in order; one that returns is listed again."""
     switches: tuple[Positive, ...]
-    """Numbers of gradient steps after which the second task begins, the third, and so on."""
+    """The step at which each task after the first begins, counted from 0, increasing; the last one
+    is before the end of training."""
 
     @model_validator(mode="after")
     def _tasks_follow_each_other(self) -> "Sequence":

@@ -1,5 +1,7 @@
 """The subspace of hidden units that gradient descent on a linear pathway block never leaves.
 
+Linear routing networks are trained in it, at less cost; observables see all units.
+
 A block has an encoder A (unit, input) and a decoder D (output, unit), for all its domains at once,
 and matrices W_k = a_k Q_k between its hidden layers, with Q_k orthogonal at the start. Let B_1 be
 an orthonormal basis of the span of the columns of A and of Q_1^T ... Q_K^T D^T, and
@@ -8,13 +10,13 @@ B_{k+1} = Q_k B_k. As long as
     A = B_1 A',   W_k = a_k (Q_k - B_{k+1} B_k^T) + B_{k+1} W'_k B_k^T,   D = D' B_{K+1}^T,
 
 W_k B_k = B_{k+1} W'_k, so that the map of the block is D' W'_K ... W'_1 A'. The gradients of A, W_k
-and D are B_1 A'', B_{k+1} W''_k B_k^T and D'' B_{K+1}^T, where A'', W''_k and D'' are the gradients
-of the block of A', W'_k and D'. The form above therefore holds at the start, with W'_k = a_k I, and
+and D are B_1 G_A, B_{k+1} G_k B_k^T and G_D B_{K+1}^T, where G_A, G_k and G_D are the gradients of
+the narrow block, A', W'_k and D'. The form above therefore holds at the start, with W'_k = a_k I, and
 after every step along weighted sums of gradients: the narrow block descends as the wide one does,
-exactly, and the wide one follows from it. With one hidden layer there is no W_k, and the start may
-be any.
+up to rounding, and the wide one follows from it. With one hidden layer there is no W_k, and the
+start may be any.
 
-A basis has as many vectors as the block has inputs and outputs.
+A basis has inputs + outputs vectors, over all domains of the block.
 """
 
 from collections.abc import Sequence
@@ -31,13 +33,13 @@ from neuralrace.training.settings import Training
 def trained_family(
     family: Family, widths: tuple[int, int], initialiser: Initialiser, training: Training
 ) -> Family:
-    """A family of linear pathway blocks at the width of its subspace, if that is narrower.
+    """A family of linear pathway blocks at the width of its subspace, if that is exact and narrower.
 
     Args:
         family: the pathway blocks.
         widths: units of an input domain and of an output domain.
         initialiser: draws the initial weights.
-        training: its optimiser must be linear.
+        training: with an optimiser that is not linear, the family stays as it is.
     """
     layers, width = len(family.hidden), family.size * sum(widths)
     orthogonal = initialiser.orthogonal and len(set(family.hidden)) == 1

@@ -1,7 +1,7 @@
 """Blocks of samples: a mean over many samples, computed on a few at a time.
 
-The layers of a network on many samples take far more memory than its weights, and do not fit into
-the cache.
+The activations of a network on many samples take far more memory than its weights, and do not fit
+into the cache.
 """
 
 from collections.abc import Callable

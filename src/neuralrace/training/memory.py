@@ -14,10 +14,10 @@ from neuralrace.errors import UserError
 if TYPE_CHECKING:  # a plan is made without JAX
     from jax.stages import Compiled
 
-CACHE = 2**19
-"""Bytes of what a core keeps near it: half of a second-level cache of 1 MiB. What training reads
-and writes at every step is divided into parts of this size, of runs and of samples. Measured on two
-kinds of processor; between 256 KiB and 1 MiB the time of a step changes by some 5%."""
+CACHE, GPU_PART = 2**19, 2**30
+"""Bytes of what is used at once, see `at_once`: on a processor, half of a second-level cache of
+1 MiB, measured on two kinds (between 256 KiB and 1 MiB the time of a step changes by some 5%); on a
+GPU, which computes many things at once, a small part of its memory."""
 COPIES = 3
 """Copies of the records that exist at once: those of single calls, the arrays of all runs, and the
 contents of the file."""
@@ -67,6 +67,16 @@ def program_memory(compiled: "Compiled", runs: int = 1, waiting: int = 0) -> Pro
     outputs = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
     working = outputs + analysis.temp_size_in_bytes + analysis.generated_code_size_in_bytes
     return ProgramMemory(analysis.argument_size_in_bytes + waiting, working, runs)
+
+
+def at_once() -> int:
+    """Bytes of weights, or of activations, that a part of a step should have.
+
+    What a step of training reads and writes is divided into such parts: of runs, and of samples.
+    """
+    import jax
+
+    return CACHE if jax.default_backend() == "cpu" else GPU_PART
 
 
 def size_of(arrays: list[Any]) -> int:

@@ -4,9 +4,10 @@ Runs (init scale x seed) are a `vmap` axis, and observables are recorded inside 
 gradient steps. Runs of large networks are trained in groups, one group after the other by the same
 program (see `neuralrace.training.groups`).
 
-Compiling takes seconds, so everything but shapes is an argument of the program: learning rate,
-steps between records, records in a call. One program makes the first record and all others, and
-cells of one shape share it. A call is as long as progress lines and checkpoints allow.
+Compiling takes seconds, so numbers in which cells often differ are arguments of the program: data,
+learning rate, steps between records, records in a call. Cells that differ in these alone share it,
+and it makes the first record and all others. A call ends where a progress line, a checkpoint or a
+snapshot is due, or after `ROWS` records.
 """
 
 import time
@@ -115,7 +116,8 @@ class Trainer:
     `learning_rate`, loss `factor`, `loss_limit` and random `key`. Every leaf has a leading axis of
     runs, scale by scale. The program trains one group of runs.
 
-    Create it and call it at the precision of the ensemble, as `train` does.
+    Create and call it inside `jax.enable_x64` and the precision of matrix products of the ensemble,
+    as `train` does.
 
     Attributes:
         ensemble: the runs.
@@ -150,7 +152,8 @@ class Trainer:
         self.graph, *_ = nnx.split(self.task.network(self._device(one)), nnx.Param, ...)
         self._one = one
         by_seed = not ensemble.training.batch.whole
-        run_bytes = memory.size_of(jax.tree.leaves(self._shapes(1)[0]))
+        one_run, _ = self._shapes(1)
+        run_bytes = memory.size_of(jax.tree.leaves((one_run["params"], one_run["optimiser"])))
         self.groups = groups(len(self.scales), len(self.seeds), run_bytes, by_seed)
 
     # One run ---------------------------------------------------------------------------------
@@ -168,12 +171,12 @@ class Trainer:
         return fixed["factor"] * self.task.whole_loss(network, data, fixed["per_run"])
 
     def over_samples(self, mean: Callable[[Any], Any], batch: Any) -> Any:
-        """A mean over the samples of a batch, in blocks where the layers of all are large."""
+        """A mean over the samples of a batch, in blocks where activations on all are large."""
         if not (self.task.by_sample and self.ensemble.training.batch.whole):
             return mean(batch)
         units = sum(weight.shape[-2] for weight in jax.tree.leaves(self._one))
         per_sample = units * self.dtype.itemsize * self.groups.size
-        return mean_over_blocks(mean, batch, max(memory.CACHE // per_sample, 1))
+        return mean_over_blocks(mean, batch, max(memory.at_once() // per_sample, 1))
 
     def step(self, member: Any, fixed: Any, batch: Any, step: Array) -> Any:
         """One gradient step of one run; a run that has diverged keeps its weights."""

@@ -26,11 +26,12 @@ class FromFile(UserFile, Initialiser):
     pathway 1` in a gated network. The shape of an array is one of
 
     - (out, in): all seeds start from the same weights;
-    - (seed, out, in): by seed, from 0 or as an array `seed` of the file numbers them;
+    - (seed, out, in): the run of seed n takes entry n, or the one that an array `seed` labels n;
     - (init_scale, seed, snapshot, out, in), as `trajectory.nc` has it where the observable
       `weights` is recorded: the last snapshot, by seed.
 
-    At init scale 1 weights are those of the file.
+    Weights are those of the file times the init scale: use 1 to continue a run. Biases start at
+    zero, and a file that has some is refused. Trajectories have weights of layered networks only.
     """
 
     example: ClassVar[Mapping[str, Any]] = {"path": "my.npz", "checksum": "0" * 64}

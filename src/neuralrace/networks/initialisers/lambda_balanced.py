@@ -14,10 +14,11 @@ class LambdaBalanced(Initialiser):
     """Two layers with W_2^T W_2 - W_1 W_1^T = lambda init_scale^2 I, with random bases.
 
     A positive lambda makes the last layer the larger one, a negative one the first layer. The
-    smaller layer has random singular values, uniform on [0.5, 1.5] times `init_scale`, and the
-    network of lambda = 0 is that of `zero_balanced`. Networks of a large |lambda| are lazy.
+    smaller layer has random singular values, uniform on [0.5, 1.5] times `init_scale`, as many as
+    the narrowest layer has units. With lambda = 0 the network is that of `zero_balanced`. Where
+    |lambda| init_scale^2 is well above the singular values of the task, learning is lazy.
 
-    The larger layer has full rank. So a positive lambda requires at least as many outputs as hidden
+    The larger layer has a singular value for each hidden unit. So a positive lambda requires at least as many outputs as hidden
     units, and a negative one at least as many inputs.
 
     Source: Dominé, Anguita, Proca, Braun, Kunin, Mediano, Saxe 2024, "From Lazy to Rich".

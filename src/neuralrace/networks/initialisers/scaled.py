@@ -20,8 +20,7 @@ class Scaled(Initialiser):
     """Another initialiser, with a factor on the weights of each layer, node or edge.
 
     Factors multiply each other, and the init scale. Draws are those of the other initialiser.
-    Aligned weights stay aligned; orthogonal layers are no longer of one scale, which theory of
-    orthogonal starts requires.
+    Aligned weights stay aligned. No theory of orthogonal or balanced starts applies to the result.
     """
 
     model_config = ConfigDict(defer_build=True)
@@ -30,8 +29,8 @@ class Scaled(Initialiser):
     of: Annotated[Initialiser, ChoiceOf("initialisers", without=("scaled",))]
     """The initialiser whose weights are multiplied."""
     layers: tuple[Factor, ...] | None = None
-    """Factor on each layer, first layer first; 1 when absent. In a graph, the layer of an edge is
-    its distance from the inputs."""
+    """Factor on each layer, first layer first; 1 when absent. In a graph, edges that leave an
+    input are layer 1, and others follow by the longest path to their source."""
     edges: dict[str, Factor] = Field(default={})
     """Factors in networks on a graph, by edge `a->b` or by node `a`, which stands for all edges
     into and out of it; `*` stands for any text. `*of pathway 2` is the second pathway of a gated

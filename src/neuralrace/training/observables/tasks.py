@@ -17,7 +17,7 @@ from neuralrace.training.observables.view import View
     },
 )
 def task_loss(view: View) -> Mapping[str, Array]:
-    """Loss of each task of a sequence: how much of earlier tasks is forgotten."""
+    """Loss of each task of a sequence; its rise for an earlier task is what is forgotten."""
 
     def loss(arrays: Any) -> Array:
         return view.task.whole_loss(view.network, arrays, view.per_run)
