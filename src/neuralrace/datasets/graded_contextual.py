@@ -29,8 +29,8 @@ class GradedContextual(Contextual):
     - the residual drives a pathway from objects that is open in q contexts:
       s = scale h sqrt(q (C - q)/C) and d = q, with h as in `Contextual`.
 
-    Computed modes of equal s and other d are mixed, and sigma_xx is not diagonal in them. At scale 0 these are
-    the modes of contexts and the direction that is zero on all samples.
+    Computed modes of equal s and other d are mixed, and sigma_xx is not diagonal in them. At scale
+    0 these are the modes of contexts and the direction that is zero on all samples.
 
     Source: derived here.
     """

@@ -11,10 +11,10 @@ B_{k+1} = Q_k B_k. As long as
 
 W_k B_k = B_{k+1} W'_k, so that the map of the block is D' W'_K ... W'_1 A'. The gradients of A, W_k
 and D are B_1 G_A, B_{k+1} G_k B_k^T and G_D B_{K+1}^T, where G_A, G_k and G_D are the gradients of
-the narrow block, A', W'_k and D'. The form above therefore holds at the start, with W'_k = a_k I, and
-after every step along weighted sums of gradients: the narrow block descends as the wide one does,
-up to rounding, and the wide one follows from it. With one hidden layer there is no W_k, and the
-start may be any.
+the narrow block, A', W'_k and D'. The form above therefore holds at the start, with W'_k = a_k I,
+and after every step along weighted sums of gradients: the narrow block descends as the wide one
+does, up to rounding, and the wide one follows from it. With one hidden layer there is no W_k, and
+the start may be any.
 
 A basis has inputs + outputs vectors, over all domains of the block.
 """
@@ -33,7 +33,7 @@ from neuralrace.training.settings import Training
 def trained_family(
     family: Family, widths: tuple[int, int], initialiser: Initialiser, training: Training
 ) -> Family:
-    """A family of linear pathway blocks at the width of its subspace, if that is exact and narrower.
+    """A family of linear pathway blocks, at the width of its subspace where that is exact and less.
 
     Args:
         family: the pathway blocks.

@@ -18,8 +18,8 @@ class LambdaBalanced(Initialiser):
     the narrowest layer has units. With lambda = 0 the network is that of `zero_balanced`. Where
     |lambda| init_scale^2 is well above the singular values of the task, learning is lazy.
 
-    The larger layer has a singular value for each hidden unit. So a positive lambda requires at least as many outputs as hidden
-    units, and a negative one at least as many inputs.
+    The larger layer has a singular value for each hidden unit. So a positive lambda requires at
+    least as many outputs as hidden units, and a negative one at least as many inputs.
 
     Source: Dominé, Anguita, Proca, Braun, Kunin, Mediano, Saxe 2024, "From Lazy to Rich".
     """

@@ -78,8 +78,8 @@ def domain_singular_values(view: View) -> Mapping[str, Array]:
     """Singular values of every matrix in the first block of a routing network, padded with NaN.
 
     The first layer has an encoder for each input domain of the block, the last layer a decoder for
-    each output domain. Layers between have one matrix, kept at domain 1 with NaN at the others. Means over domains are the
-    observable `singular_values`.
+    each output domain. Layers between have one matrix, kept at domain 1 with NaN at the others.
+    Means over domains are the observable `singular_values`.
     """
     return {"domain_singular_values": _stacked(_values(view))}
 
