@@ -72,11 +72,11 @@ def crossing_time(curve: xr.DataArray, level: xr.DataArray, time: xr.DataArray) 
 
 def _first_crossing(
     curve: Float[np.ndarray, "*#runs time"],
-    level: Float[np.ndarray, "*#runs"],
+    level: Float[np.ndarray, "*#runs"] | float,
     time: Float[np.ndarray, " time"],
 ) -> Float[np.ndarray, "*runs"]:
     """`crossing_time` of arrays: xarray would align all operands of each operation."""
-    curve, level = np.broadcast_arrays(curve, level[..., None])
+    curve, level = np.broadcast_arrays(curve, np.asarray(level)[..., None])
     above = curve >= level
     index = above.argmax(axis=-1, keepdims=True).clip(min=1)
     before, after = (np.take_along_axis(curve, at, axis=-1) for at in (index - 1, index))
