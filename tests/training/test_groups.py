@@ -1,4 +1,4 @@
-"""Runs in groups and samples in blocks: the same numbers, whatever their sizes."""
+"""Runs in groups and samples in blocks: the same numbers, at any sizes."""
 
 import jax
 import jax.numpy as jnp
@@ -22,14 +22,14 @@ ROUNDING = 1e-12
     by_seed=st.booleans(),
 )
 def test_every_run_is_in_a_group_that_fits_the_cache(scales, seeds, run_bytes, by_seed):
-    found = groups(scales, seeds, run_bytes, by_seed)
-    assert set(found.runs.ravel()) == set(range(scales * seeds))
+    chosen = groups(scales, seeds, run_bytes, by_seed)
+    assert set(chosen.runs.ravel()) == set(range(scales * seeds))
     smallest = scales if by_seed else 1
-    assert found.size == smallest or found.size * run_bytes <= memory.CACHE
-    repeated = found.runs.size - scales * seeds
-    assert repeated < found.size, "no group is trained for nothing"
+    assert chosen.size == smallest or chosen.size * run_bytes <= memory.CACHE
+    repeated = chosen.runs.size - scales * seeds
+    assert repeated < chosen.size, "no group is trained for nothing"
     if by_seed:  # all scales of each seed, scale by scale
-        for group in found.runs:
+        for group in chosen.runs:
             by_scale = np.sort(group).reshape(scales, -1)
             assert (by_scale % seeds == by_scale[0] % seeds).all()
             assert (by_scale // seeds == np.arange(scales)[:, None]).all()
@@ -73,10 +73,10 @@ def test_means_over_blocks_are_means_over_all_samples(count, rows):
         return {"mean": jnp.mean(samples["x"], axis=0), "square": jnp.mean(samples["x"] ** 2)}
 
     with jax.enable_x64(True):
-        found = mean_over_blocks(means, {"x": jnp.asarray(x)}, rows)
+        chosen = mean_over_blocks(means, {"x": jnp.asarray(x)}, rows)
     assert largest <= rows
-    np.testing.assert_allclose(found["mean"], x.mean(axis=0), atol=ROUNDING)
-    np.testing.assert_allclose(found["square"], (x**2).mean(), rtol=ROUNDING)
+    np.testing.assert_allclose(chosen["mean"], x.mean(axis=0), atol=ROUNDING)
+    np.testing.assert_allclose(chosen["square"], (x**2).mean(), rtol=ROUNDING)
 
 
 KINDS = {

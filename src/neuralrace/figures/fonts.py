@@ -20,7 +20,7 @@ FORMULAS = 2048
 LEFT_OUT = ("GSUB", "GPOS", "GDEF", "kern", "post")
 """Tables that choose, place and name glyphs; PDF files choose, place and number them themselves."""
 
-_found = lru_cache(FontManager.findfont)
+_search = lru_cache(FontManager.findfont)
 _loaded = subset.load_font
 _parsed = lru_cache(FORMULAS)(MathTextParser.parse)
 _parsers: dict[str, MathTextParser] = {}
@@ -29,7 +29,7 @@ _parsers: dict[str, MathTextParser] = {}
 
 # Keys of a cache are copies, as matplotlib changes font properties in place.
 def _findfont(self: FontManager, prop: FontProperties | str, *options: Any, **named: Any) -> Any:
-    return _found(self, copy(prop), *options, **named)
+    return _search(self, copy(prop), *options, **named)
 
 
 def _parse(
