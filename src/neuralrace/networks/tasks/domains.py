@@ -332,11 +332,9 @@ def _moment_parts(
     decoder = reduce(
         lambda above, below: jnp.einsum("jcg,gh->jch", above, below), reversed(between), by_class
     )
+    cross = jnp.einsum("dcx,dhx->dch", sigma_yx, encoder)
     constant = jax.lax.stop_gradient(encoder * variance[:, None])
-    # one product with encoders and not two, as both are small
-    products = jnp.einsum("drx,dhx->drh", jnp.concatenate([sigma_yx, constant], axis=1), encoder)
-    cross, gram = jnp.split(products, [sigma_yx.shape[1]], axis=1)
-    return cross, gram, decoder
+    return cross, jnp.einsum("dhx,dgx->dhg", constant, encoder), decoder
 
 
 def _answers(
