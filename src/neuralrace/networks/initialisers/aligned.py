@@ -9,7 +9,13 @@ from neuralrace.datasets.base import Modes
 from neuralrace.datasets.random_streams import generator
 from neuralrace.errors import UserError
 from neuralrace.networks.gates.architecture import Architecture
-from neuralrace.networks.initialisers.base import Effective, Initialiser, Weights, orthonormal
+from neuralrace.networks.initialisers.base import (
+    Effective,
+    Initialiser,
+    Weights,
+    by_layer,
+    orthonormal,
+)
 
 
 class Aligned(Initialiser):
@@ -28,14 +34,7 @@ class Aligned(Initialiser):
     """Strength of each layer, first layer first; 1 in every layer when absent."""
 
     def _strengths(self, depth: int) -> tuple[float, ...]:
-        strengths = self.layer_strengths or (1.0,) * depth
-        if len(strengths) != depth:
-            raise UserError(
-                f"has {len(strengths)} entries for {depth} layers of weights",
-                key="init.layer_strengths",
-                remedy="give one entry for each layer",
-            )
-        return strengths
+        return by_layer(self.layer_strengths, depth, "init.layer_strengths")
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
         """See `Initialiser.draw`."""

@@ -38,6 +38,22 @@ def layer(seed: int, number: int) -> np.random.Generator:
     return generator(seed, f"weights of layer {number}")
 
 
+def by_layer(numbers: tuple[float, ...] | None, depth: int, key: str) -> tuple[float, ...]:
+    """A number for each layer; 1 in every layer where none are configured.
+
+    Raises:
+        UserError: there are more numbers than layers, or fewer.
+    """
+    numbers = numbers or (1.0,) * depth
+    if len(numbers) != depth:
+        raise UserError(
+            f"has {len(numbers)} entries for {depth} layers of weights",
+            key=key,
+            remedy="give one entry for each layer",
+        )
+    return numbers
+
+
 class Initialiser(ConfigModel, ABC):
     """Configuration of an initialiser.
 
@@ -75,6 +91,16 @@ class Initialiser(ConfigModel, ABC):
         Raises:
             UserError: the initialiser does not exist for these widths.
         """
+
+    def require_one_hidden(self, widths: tuple[int, ...]) -> None:
+        """Raises UserError unless a network of these widths has exactly one hidden layer."""
+        if len(widths) != 3:
+            raise UserError(
+                f"needs one hidden layer, and the network has {len(widths) - 2}",
+                key="init.name",
+                value=getattr(self, "name", type(self).__name__),
+                remedy="give exactly one, or use another initialiser",
+            )
 
     def draw_edges(self, seed: int, architecture: Architecture, effective: Effective) -> Weights:
         """Weights of every edge of a graph at unit scale.

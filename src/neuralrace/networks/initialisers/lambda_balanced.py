@@ -30,13 +30,7 @@ class LambdaBalanced(Initialiser):
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
         """See `Initialiser.draw`."""
-        if len(widths) != 3:
-            raise UserError(
-                f"needs one hidden layer, and the network has {len(widths) - 2}",
-                key="init.name",
-                value=self.name,
-                remedy="give exactly one, or use another initialiser",
-            )
+        self.require_one_hidden(widths)
         inputs, hidden, outputs = widths
         side, most = ("outputs", outputs) if self.lambda_ > 0 else ("inputs", inputs)
         if self.lambda_ and hidden > most:

@@ -11,7 +11,7 @@ from neuralrace.datasets.base import Modes
 from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.registry import ChoiceOf
 from neuralrace.networks.gates.architecture import Architecture
-from neuralrace.networks.initialisers.base import Effective, Initialiser, Weights
+from neuralrace.networks.initialisers.base import Effective, Initialiser, Weights, by_layer
 
 Factor = Annotated[float, Field(gt=0)]
 
@@ -83,11 +83,4 @@ class Scaled(Initialiser):
         return [factor * weight for factor, weight in zip(factors, weights, strict=True)]
 
     def _by_layer(self, depth: int) -> tuple[float, ...]:
-        factors = self.layers or (1.0,) * depth
-        if len(factors) != depth:
-            raise UserError(
-                f"has {len(factors)} entries for {depth} layers of weights",
-                key="init.layers",
-                remedy="give one entry for each layer",
-            )
-        return factors
+        return by_layer(self.layers, depth, "init.layers")

@@ -3,7 +3,6 @@
 from typing import ClassVar, Literal
 
 from neuralrace.datasets.base import Modes
-from neuralrace.errors import UserError
 from neuralrace.networks.initialisers.base import Initialiser, Weights, layer
 
 
@@ -15,12 +14,6 @@ class Tied(Initialiser):
 
     def draw(self, seed: int, widths: tuple[int, ...], modes: Modes) -> Weights:
         """See `Initialiser.draw`."""
-        if len(widths) != 3:
-            raise UserError(
-                f"needs one hidden layer, and the network has {len(widths) - 2}",
-                key="init.name",
-                value=self.name,
-                remedy="give exactly one, or use another initialiser",
-            )
+        self.require_one_hidden(widths)
         shared = layer(seed, 1).normal(size=(widths[1], len(modes.s)))
         return [shared @ modes.v.T, modes.u @ shared.T]
