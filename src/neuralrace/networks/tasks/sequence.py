@@ -37,7 +37,7 @@ class SequenceTask(Task):
                     key="dataset.tasks",
                     remedy="use datasets of equal sizes",
                 )
-        self.samples = self.first.samples
+        self.samples, self.by_sample = self.first.samples, self.first.by_sample
         stacked = jax.tree.map(
             lambda *arrays: np.stack(arrays), self.first.arrays, *(task.arrays for task in others)
         )
