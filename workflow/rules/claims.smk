@@ -7,10 +7,12 @@ rule judge:
     output:
         report(update("<results>/claims.md"), caption="../report/claims.rst", category="claims"),
         update("<results>/claims.json"),
+        update("<results>/claims.svg"),
         report(update("<results>/claims.csv"), caption="../report/claims.rst", category="claims"),
         report(update("<results>/findings.md"), caption="../report/claims.rst", category="claims"),
         update("<results>/findings.json"),
         update("<results>/findings.csv"),
+        pages=[update(f"<results>/{page}") for page in study.claim_pages],
     log:
         "<results>/logs/judge.log",
     localrule: True

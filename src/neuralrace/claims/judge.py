@@ -25,8 +25,10 @@ from neuralrace.claims.setup import differences
 from neuralrace.claims.spec import (
     Alternative,
     Claim,
+    ClaimFile,
     Claims,
     Finding,
+    Grade,
     Kind,
     Measure,
     OverSeeds,
@@ -110,16 +112,28 @@ class Row(ConfigModel):
 class ClaimRow(Row):
     """A judged claim."""
 
+    title: str
+    """Title of the paper."""
+    sentence: int
+    """Number of its quote among the distinct quotes of the paper, from 1. Claims of one sentence
+    have one status together; see `neuralrace.claims.sentences`."""
     locator: str
     quote: str
     status: Status
+    grade: Grade | None = None
+    """How much falls with a statement that is wrong."""
+    weak: bool = False
+    """Whether each of its alternatives is a number, and none a rival that was measured."""
     source_setup: Setup
     """The paper's set-up, as far as it is printed."""
     differs: tuple[str, ...] = ()
     """Differences from that set-up: computed from the specifications, then in words."""
     reason: str | None = None
+    identity: str | None = None
+    analogue: str | None = None
     argument: str | None = None
     fair: str | None = None
+    follows_from: str | None = None
     corrected_by: str | None = None
 
 
@@ -165,13 +179,31 @@ def judge_claims(
         paper = file.parent.name
         for claim in content.claims:
             with errors_located(file, claim):
-                setup = content.setups[claim.setup]
-                row = _claim_row(claim, setup, paper, results)
+                row = _claim_row(claim, content, paper, results)
                 claim_rows.append(_with_robustness(row, claim, robustness))
         for finding in content.findings:
             with errors_located(file, finding):
                 row = _finding_row(finding, paper, results)
                 finding_rows.append(_with_robustness(row, finding, robustness))
+    return claim_rows, finding_rows
+
+
+def known_claims(claims: Claims) -> tuple[list[ClaimRow], list[FindingRow]]:
+    """Claims and findings as they are known to come out, without numbers: nothing is read."""
+    claim_rows, finding_rows = [], []
+    for file, content in claims.items():
+        paper = file.parent.name
+        claim_rows += [
+            ClaimRow(
+                **_written(claim, paper) | _written_claim(claim, content),
+                status=claim.expect,
+                differs=claim.differs,
+            )
+            for claim in content.claims
+        ]
+        finding_rows += [
+            FindingRow(**_written(finding, paper), status="holds") for finding in content.findings
+        ]
     return claim_rows, finding_rows
 
 
@@ -227,27 +259,31 @@ def _with_robustness(row: R, statement: Statement, table: RobustnessTable) -> R:
     return row.model_copy(update={"robustness": robustness, "surprise": surprise})
 
 
-def _claim_row(claim: Claim, setup: Setup, paper: str, results: Results) -> ClaimRow:
-    differs = (*differences(claim, setup, results), *claim.differs)
-    columns = _shared_columns(claim, paper, results)
-    wrong: Status = "differs here" if differs and not claim.argument else "discrepant"
-    statuses: dict[Verdict | None, Status]
-    statuses = {None: "not assessed", "holds": "reproduced", "contradicted": wrong}
-    status = statuses.get(columns.get("verdict"), "undecided")
+def _claim_row(claim: Claim, content: ClaimFile, paper: str, results: Results) -> ClaimRow:
+    differs = (*differences(claim, content.setups[claim.setup], results), *claim.differs)
+    columns = _judged(claim, paper, results)
+    status = _status(claim, columns.get("verdict"), differs)
     unknown = None if status == claim.expect else f"known as {claim.expect}, came out {status}"
-    copied = ("locator", "quote", "reason", "argument", "fair", "corrected_by")
-    return ClaimRow(
-        **columns,
-        status=status,
-        surprise=_surprise(columns, unknown),
-        source_setup=setup,
-        differs=differs,
-        **{name: getattr(claim, name) for name in copied},
-    )
+    columns |= _written_claim(claim, content)
+    columns |= {"status": status, "differs": differs, "surprise": _surprise(columns, unknown)}
+    return ClaimRow(**columns)
+
+
+def _status(claim: Claim, verdict: Verdict | None, differs: Sequence[str]) -> Status:
+    """The status that follows from a verdict, None where nothing is measured."""
+    if verdict is None:
+        return "wrong" if claim.argument else "not assessed"
+    if verdict == "contradicted":
+        return "not reproduced" if differs and not claim.argument else "wrong"
+    if verdict != "holds":
+        return "undecided"
+    if claim.identity:
+        return "identity"
+    return "analogue" if claim.analogue else "reproduced"
 
 
 def _finding_row(finding: Finding, paper: str, results: Results) -> FindingRow:
-    columns = _shared_columns(finding, paper, results)
+    columns = _judged(finding, paper, results)
     statuses: dict[Verdict, FindingStatus]
     statuses = {"holds": "holds", "contradicted": "does not hold"}
     status = statuses.get(columns["verdict"], "undecided")
@@ -255,16 +291,9 @@ def _finding_row(finding: Finding, paper: str, results: Results) -> FindingRow:
     return FindingRow(**columns, status=status, surprise=_surprise(columns, unknown))
 
 
-def _shared_columns(statement: Statement, paper: str, results: Results) -> dict[str, Any]:
+def _judged(statement: Statement, paper: str, results: Results) -> dict[str, Any]:
     """The columns of a `Row`."""
-    copied = ("id", "kind", "statement", "relation", "figure", "depends")
-    columns: dict[str, Any] = {name: getattr(statement, name) for name in copied} | {
-        "paper": paper,
-        "expected": statement.expected.value if statement.expected else None,
-        "tolerance": statement.tolerance.value if statement.tolerance else None,
-        "source": statement.expected.source if statement.expected else None,
-        "why": statement.tolerance.why if statement.tolerance else None,
-    }
+    columns = _written(statement, paper)
     if statement.judged:
         columns |= judge(statement, results)
         columns["alternatives"] = tuple(
@@ -272,6 +301,33 @@ def _shared_columns(statement: Statement, paper: str, results: Results) -> dict[
             for alternative in statement.alternatives
         )
     return columns
+
+
+def _written(statement: Statement, paper: str) -> dict[str, Any]:
+    """The columns of a `Row` that are copied from a claim file."""
+    copied = ("id", "kind", "statement", "relation", "figure", "depends")
+    return {name: getattr(statement, name) for name in copied} | {
+        "paper": paper,
+        "expected": statement.expected.value if statement.expected else None,
+        "tolerance": statement.tolerance.value if statement.tolerance else None,
+        "source": statement.expected.source if statement.expected else None,
+        "why": statement.tolerance.why if statement.tolerance else None,
+    }
+
+
+def _written_claim(claim: Claim, content: ClaimFile) -> dict[str, Any]:
+    """The columns that a `ClaimRow` has besides, as far as they are copied."""
+    copied = (
+        *("locator", "quote", "grade", "reason", "identity", "analogue"),
+        *("argument", "fair", "follows_from", "corrected_by"),
+    )
+    rivals = claim.alternatives
+    return {name: getattr(claim, name) for name in copied} | {
+        "title": content.source.title,
+        "sentence": content.sentence(claim),
+        "weak": bool(rivals) and all(rival.value is not None for rival in rivals),
+        "source_setup": content.setups[claim.setup],
+    }
 
 
 def _surprise(columns: Mapping[str, Any], unknown: str | None) -> str | None:

@@ -18,8 +18,21 @@ from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.checksums import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
-Status = Literal["reproduced", "discrepant", "differs here", "undecided", "not assessed"]
-"""The decision on a claim; docs/claims.md defines each."""
+Status = Literal[
+    "wrong",
+    "not reproduced",
+    "depends on",
+    "undecided",
+    "analogue",
+    "reproduced",
+    "identity",
+    "not assessed",
+]
+"""The decision on a claim, or on a sentence; docs/claims.md defines each. A sentence that several
+claims are about has the first status of this list that one of them has."""
+Grade = Literal["slip", "false step", "false result"]
+"""How much of a paper falls with a statement that is wrong: a sign or a factor in one place; a step
+of an argument whose result stands; a result."""
 Verdict = Literal["holds", "contradicted", "undecided", "undefined"]
 """How the measured interval lies to the range that a claim allows."""
 OverSeeds = Literal["mean", "median", "worst"]
@@ -318,27 +331,46 @@ class Claim(Statement):
     expect: Status
     """The known status; `snakemake claims` fails at any other."""
     reason: Text | None = None
-    """Why the status is not `reproduced`."""
+    """Why nothing more can be said, for every status but those that say it by another key."""
+    identity: Text | None = None
+    """Why no measurement could refuse it: it is an identity, or a constant of the run."""
+    analogue: Text | None = None
+    """What is measured in place of what the quote is about, such as digits in place of MNIST."""
+    grade: Grade | None = None
+    """How much falls with a statement that is wrong."""
     argument: Text | None = None
-    """A counterexample, a proof or an identity: why the statement is wrong in any set-up."""
+    """A counterexample, a proof or an identity: why the statement is wrong in any set-up. With it,
+    a wrong statement needs no measure."""
     fair: Text | None = None
     """Why it is fair to call the statement wrong, by a second reader of the paper."""
+    follows_from: Id | None = None
+    """The wrong statement that this one repeats or is derived from: an error counts once."""
     corrected_by: Id | None = None
     """The claim or finding that holds in its place."""
 
     @property
     def judged(self) -> bool:
         """Whether anything is measured."""
-        return self.expect != "not assessed"
+        by_argument = self.expect == "wrong" and self.argument and not self.levels
+        return self.expect != "not assessed" and not by_argument
 
     def requirements(self) -> dict[str, bool]:
         """See `Statement.requirements`."""
-        wrong = self.expect == "discrepant"
-        return super().requirements() | {
-            "reason": self.expect != "reproduced",
+        expect, wrong = self.expect, self.expect == "wrong"
+        required = super().requirements()
+        return required | {
+            "alternatives": required["alternatives"]
+            and (expect != "identity" or bool(self.alternatives)),
+            "reason": expect in ("not reproduced", "depends on", "undecided", "not assessed")
+            or (wrong and self.reason is not None),
+            "identity": expect == "identity",
+            "analogue": expect == "analogue"
+            or (expect not in ("identity", "not assessed") and self.analogue is not None),
+            "grade": wrong,
             "argument": wrong and self.argument is not None,
             "fair": wrong,
-            "corrected_by": self.expect in ("discrepant", "differs here")
+            "follows_from": wrong and self.follows_from is not None,
+            "corrected_by": expect in ("wrong", "not reproduced", "depends on")
             and self.corrected_by is not None,
         }
 
@@ -392,6 +424,11 @@ class ClaimFile(ConfigModel):
     def statements(self) -> tuple[Claim | Finding, ...]:
         """Claims, then findings."""
         return (*self.claims, *self.findings)
+
+    def sentence(self, claim: Claim) -> int:
+        """Number of a claim's quote among the distinct quotes of the file, from 1."""
+        quotes = list(dict.fromkeys(" ".join(each.quote.split()) for each in self.claims))
+        return quotes.index(" ".join(claim.quote.split())) + 1
 
     @model_validator(mode="after")
     def _set_up(self) -> "ClaimFile":

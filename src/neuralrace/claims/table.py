@@ -1,26 +1,27 @@
-"""Tables of judged claims and findings: JSON and CSV for programs, Markdown for people."""
+"""Tables of judged claims and findings: JSON and CSV for programs, pages for people."""
 
 import csv
 import hashlib
 import io
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 from pydantic import TypeAdapter
 
-from neuralrace.claims.judge import (
-    CONFIDENCE,
-    ClaimRow,
-    FindingRow,
-    JudgedAlternative,
-    Row,
-    allowed,
+from neuralrace.claims.judge import ClaimRow, FindingRow, Row, allowed
+from neuralrace.claims.pages import (
+    findings_page,
+    index_page,
+    nearest_rival,
+    paper_page,
+    surprise_told,
 )
-from neuralrace.claims.robustness import WORDS, RobustnessTable, VariantVerdicts
+from neuralrace.claims.picture import picture
+from neuralrace.claims.robustness import RobustnessTable, VariantVerdicts
 from neuralrace.errors import UserError, shorten
 from neuralrace.results.atomic import write_text
 from neuralrace.results.checksums import check_checksum
@@ -31,37 +32,55 @@ _CLAIMS = TypeAdapter(list[ClaimRow])
 _FINDINGS = TypeAdapter(list[FindingRow])
 _ROBUSTNESS = TypeAdapter(dict[str, VariantVerdicts])
 
-OUTCOME = ("expected", "measured", "nearest alternative", "with fresh seeds", "status")
-CLAIM_COLUMNS = ("claim", "place in the paper", "quote", "statement", *OUTCOME)
-FINDING_COLUMNS = ("finding", "statement", *OUTCOME)
-
-EXPLANATION = (
-    f"Intervals in brackets are {CONFIDENCE:.0%} confidence intervals over seeds: of the mean "
-    "(Student t), or of the median (bootstrap) where tails are heavy. Where a claim is about each "
-    "seed, the measured value is that of the worst seed, and the interval the range. An ordering "
-    "shows its smallest increase. The nearest alternative is a rival that must fail the claim; its "
-    "measured value follows its name."
+PAGES = "claims"
+"""Folder of the pages of papers, beside the tables."""
+CLAIM_COLUMNS = (
+    *("paper", "id", "sentence", "locator", "quote", "statement", "status", "grade", "weak"),
+    *("verdict", "measured", "low", "high", "seeds", "kind", "relation", "expected", "tolerance"),
+    *("rival", "rival_measured", "setup", "differs", "depends", "fresh_verdict", "fresh_measured"),
+    *("changes_with", "figure", "metrics", "corrected_by", "follows_from", "version"),
 )
+FINDING_COLUMNS = (
+    *("paper", "id", "statement", "status", "verdict", "measured", "low", "high", "seeds", "kind"),
+    *("relation", "expected", "tolerance", "rival", "rival_measured", "depends", "fresh_verdict"),
+    *("fresh_measured", "changes_with", "figure", "metrics", "version"),
+)
+"""Columns of the CSV tables, to cite and to join; the JSON tables have everything."""
 
 
 def write_tables(claims: Sequence[ClaimRow], findings: Sequence[FindingRow], folder: Path) -> None:
-    """Writes `claims` and `findings` as `.json`, `.csv` and `.md`; each write is atomic.
+    """Writes the tables of claims and findings, and their pages; each write is atomic.
 
-    Surprising rows are written too, so that they can be read; `refuse_surprises` refuses them.
+    These are `claims` and `findings` as `.json`, `.csv` and `.md`, a picture of all verdicts, and a
+    page for each paper in a folder. Surprising rows are written too, so that they can be read;
+    `refuse_surprises` refuses them.
 
     Raises:
         UserError: the folder cannot be written to.
     """
+    papers = by_paper(claims)
+    links = {paper: f"[{paper}]({PAGES}/{paper}.md)" for paper in papers}
     texts = {
         "claims.json": _CLAIMS.dump_json(list(claims), indent=2).decode() + "\n",
-        "claims.csv": _csv(claims, ClaimRow),
-        "claims.md": "\n".join(_claims_page(claims)) + "\n",
+        "claims.csv": _csv(claims, CLAIM_COLUMNS),
+        "claims.svg": picture(claims, f"{PAGES}/{{paper}}.md#{{claim}}".format),
+        "claims.md": _page(index_page(claims, links, "claims.svg")),
         "findings.json": _FINDINGS.dump_json(list(findings), indent=2).decode() + "\n",
-        "findings.csv": _csv(findings, FindingRow),
-        "findings.md": "\n".join(_findings_page(findings)) + "\n",
+        "findings.csv": _csv(findings, FINDING_COLUMNS),
+        "findings.md": _page(findings_page(findings)),
     }
+    texts |= {f"{PAGES}/{paper}.md": _page(paper_page(rows)) for paper, rows in papers.items()}
     for name, text in texts.items():
         write_text(text, folder / name)
+
+
+def by_paper(rows: Iterable[ClaimRow]) -> dict[str, list[ClaimRow]]:
+    """The claims of each paper."""
+    return {paper: list(group) for paper, group in groupby(rows, key=lambda row: row.paper)}
+
+
+def _page(lines: Iterable[str]) -> str:
+    return "\n".join(lines) + "\n"
 
 
 def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
@@ -176,7 +195,7 @@ def refuse_surprises(rows: Sequence[Row]) -> None:
     Raises:
         UserError: each surprise, with the expected and the measured value, and what to do.
     """
-    surprises = [_surprise(row) for row in rows if row.surprise]
+    surprises = [surprise_told(row) for row in rows if row.surprise]
     if surprises:
         lines = "\n".join(surprises)
         raise UserError(
@@ -184,194 +203,28 @@ def refuse_surprises(rows: Sequence[Row]) -> None:
         )
 
 
-def _surprise(row: Row) -> str:
-    surprise = row.surprise or ""
-    remedy = {
-        "undefined": "find out why in the files below; a run may have diverged or not finished "
-        "learning",
-        "undecided": "the seeds do not decide it: raise `seeds` in the configuration, or correct "
-        "the expected value or tolerance if they are mistaken",
-        "contradicted": "find what changed; before the paper is called wrong, suspect set-up, "
-        "measure, sample size and reading",
-        "holds": "find what changed; if the statement holds after all, write expect: reproduced",
-    }[row.verdict or "undefined"]
-    # the tables have no column for the known status, so its words decide
-    unknown = surprise.startswith("known ")
-    if any(not alternative.fails for alternative in row.alternatives):
-        sharper = "where it has no power, find a sharper measure or another alternative"
-        remedy = f"{sharper}; else {remedy}" if unknown else sharper
-    elif not unknown:  # the robustness runs
-        remedy = "reword it so that it holds there too, or name under depends what it rests on"
-    place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
-    return (
-        f"- {row.paper}: {row.id}{place}: {surprise}: {row.verdict}: "
-        f"expected {_expected(row)}, measured {_measured(row)}\n"
-        f"  To do: {remedy}.\n"
-        f"  Evidence: {', '.join(row.evidence)}"
-    )
-
-
-def _csv(rows: Sequence[Row], kind: type[Row]) -> str:
+def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
     text = io.StringIO()
-    nested = {"interval", "source_setup", "alternatives", "robustness"}
-    names = [name for name in kind.model_fields if name not in nested]
-    added = ("low", "high", "nearest_alternative", "robustness")
-    writer = csv.DictWriter(text, [*names, *added], lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in rows:
         low, high = row.interval or (None, None)
-        cells = row.model_dump(exclude=nested)
-        cells |= {key: " ".join(getattr(row, key)) for key in ("evidence", "metrics")}
+        rival = nearest_rival(row)
+        added: dict[str, Any] = {
+            "low": low,
+            "high": high,
+            "rival": rival and rival.name,
+            "rival_measured": rival and rival.measured,
+            "metrics": " ".join(row.metrics),
+            "version": version("neuralrace"),
+        }
+        if row.robustness:
+            added["fresh_verdict"] = row.robustness.verdict
+            added["fresh_measured"] = row.robustness.measured
+            added["changes_with"] = "; ".join(row.robustness.lost)
         if isinstance(row, ClaimRow):
-            cells["differs"] = "; ".join(row.differs)
-        values = (low, high, _nearest(row), _robustness(row))
-        writer.writerow(cells | dict(zip(added, values, strict=True)))
+            printed = row.source_setup.printed.items()
+            added["setup"] = "; ".join(f"{key}: {value}" for key, value in printed)
+            added["differs"] = "; ".join(row.differs)
+        writer.writerow(row.model_dump() | added)
     return text.getvalue()
-
-
-def _claims_page(rows: Sequence[ClaimRow]) -> Iterator[str]:
-    yield from _head("Claims", "Statements of the papers, judged from the metrics files.", rows)
-    yield from (
-        "",
-        "*Discrepant* means that the statement is wrong: by a run at the paper's own set-up and "
-        "measure, or by an argument that holds in any set-up. *Differs here* means that the "
-        "statement was not reproduced in a set-up that differs from the paper's; it does not say "
-        "that the paper is wrong. Set-ups, sources and the files behind each number are in "
-        "`claims.json`.",
-    )
-    yield from _surprises(rows)
-    for paper, group in groupby(rows, key=lambda row: row.paper):
-        listed = list(group)
-        yield from ("", f"## {paper}", "", _counts(listed), "")
-        yield _line(*CLAIM_COLUMNS)
-        yield f"|{'---|' * len(CLAIM_COLUMNS)}"
-        for row in listed:
-            status = row.status + (" (set-up differs)" if row.differs else "")
-            yield _line(
-                _name(row), row.locator, f"“{row.quote}”", row.statement, *_outcome(row), status
-            )
-        explained = [row for row in listed if row.reason or row.differs or row.depends]
-        if explained:
-            yield ""
-        for row in explained:
-            yield f"- **{row.id}** ({row.status}): " + " ".join(_explained(row))
-
-
-def _findings_page(rows: Sequence[FindingRow]) -> Iterator[str]:
-    yield from _head("Findings", "Results of ours that no paper states.", rows)
-    yield from _surprises(rows)
-    for paper, group in groupby(rows, key=lambda row: row.paper):
-        yield from ("", f"## {paper}", "")
-        yield _line(*FINDING_COLUMNS)
-        yield f"|{'---|' * len(FINDING_COLUMNS)}"
-        for row in group:
-            depends = f" Depends on {row.depends}." if row.depends else ""
-            yield _line(_name(row), row.statement + depends, *_outcome(row), row.status)
-
-
-def _head(title: str, sentence: str, rows: Sequence[Row]) -> Iterator[str]:
-    yield from (f"# {title}", "", sentence, "", _counts(rows), "", EXPLANATION)
-    tried = [row.robustness for row in rows if row.robustness and row.robustness.stochastic]
-    if tried:
-        survive = sum(each.survives for each in tried)
-        fresh = sum(WORDS["fresh"] not in each.lost for each in tried)
-        yield ""
-        yield (
-            f"Robustness: of {len(tried)} verdicts that depend on seeds, {fresh} "
-            f"({fresh / len(tried):.0%}) are the same with fresh seeds, and {survive} "
-            f"({survive / len(tried):.0%}) also with each of our own settings doubled. The column "
-            "*with fresh seeds* names the changes that alter the verdict of the others."
-        )
-
-
-def _surprises(rows: Sequence[Row]) -> Iterator[str]:
-    surprises = [row for row in rows if row.surprise]
-    if surprises:
-        yield from ("", "## Different from the known outcome", "")
-        yield from (_surprise(row) for row in surprises)
-
-
-def _explained(row: ClaimRow) -> Iterator[str]:
-    """Explanations of a status, sentence by sentence."""
-    for words in (row.reason, row.argument, row.fair):
-        if words:
-            yield _sentence(words)
-    if row.differs:
-        yield _sentence(f"Differs: {'; '.join(row.differs)}")
-    if row.depends:
-        yield _sentence(f"Depends on {row.depends}")
-    if row.corrected_by:
-        yield f"Instead: [{row.corrected_by}](#{row.corrected_by})."
-
-
-def _sentence(text: str) -> str:
-    return " ".join(text.split()).removesuffix(".") + "."
-
-
-def _name(row: Row) -> str:
-    return f'<a id="{row.id}"></a>{row.id}' + (f" (`{row.figure}`)" if row.figure else "")
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _counts(rows: Sequence[Row]) -> str:
-    counts = Counter(row.status for row in rows if isinstance(row, ClaimRow | FindingRow))
-    kind = "findings" if rows and isinstance(rows[0], FindingRow) else "claims"
-    return f"{len(rows)} {kind}: " + ", ".join(f"{n} {status}" for status, n in counts.items())
-
-
-def _expected(row: Row) -> str:
-    if row.expected is None:
-        return ""
-    if row.kind == "ordering":
-        least = row.expected - (row.tolerance or 0)
-        return f"increases > {least:.4g}"
-    slack = f" ± {row.tolerance:.3g}" if row.tolerance else ""
-    if row.relation:
-        slack = f" (slack {row.tolerance:.3g})" if row.tolerance else ""
-        sign = {"<=": "≤", ">=": "≥"}[row.relation]
-        return f"{sign} {row.expected:.4g}{slack}"
-    return f"{row.expected:.4g}{slack}"
-
-
-def _outcome(row: Row) -> tuple[str, ...]:
-    """The columns `OUTCOME`, without the status."""
-    return _expected(row), _measured(row), _nearest(row), _robustness(row)
-
-
-def _robustness(row: Row) -> str:
-    """The value with fresh seeds, and the variants with another verdict."""
-    if row.robustness is None:
-        return ""
-    value = _number(row.robustness.measured, row.robustness.interval) or row.robustness.verdict
-    lost = ", ".join(row.robustness.lost)
-    return f"{value}; verdict changes with {lost}" if lost else value
-
-
-def _measured(row: Row | JudgedAlternative) -> str:
-    if row.measured is None or row.interval is None:
-        if isinstance(row, JudgedAlternative):
-            return "undefined"
-        return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
-    return _number(row.measured, row.interval)
-
-
-def _number(measured: float | None, interval: tuple[float, float] | None) -> str:
-    if measured is None or interval is None:
-        return ""
-    low, high = interval
-    return f"{measured:.4g}" + (f" [{low:.4g}, {high:.4g}]" if low < high else "")
-
-
-def _nearest(row: Row) -> str:
-    """The alternative whose measured value is nearest to the expected one."""
-    if not row.alternatives:
-        return ""
-    goal = row.expected or 0.0
-    nearest = min(
-        row.alternatives,
-        key=lambda each: float("inf") if each.measured is None else abs(each.measured - goal),
-    )
-    return f"{nearest.name}: {_measured(nearest)}"

@@ -25,8 +25,11 @@ FINGERPRINT, INPUT = "# made from ", "# input "
 ENTRY = re.compile(r"([0-9a-f]{64})  ([^\x00-\x1f]+)")
 PICTURES = (".png", ".pdf", ".svg")
 """Suffixes of the files of a figure, which share a checksum file."""
-TABLES = ("md", "json", "csv")
-"""Suffixes of the tables of claims and of findings, which share one too."""
+TABLES = (
+    *(f"{name}.{kind}" for name in ("claims", "findings") for kind in ("md", "json", "csv")),
+    "claims.svg",
+)
+"""Tables of claims and findings, which share one too, with the pages of papers in `claims/`."""
 LONGEST = 1 << 24
 """Largest size of a checksum file in bytes: those of tables have a line for each cell."""
 PATIENCE, PAUSE = 0.5, 0.02

@@ -84,8 +84,7 @@ def _outputs(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
 
     Other files in these folders are ignored, as the user may have put them there.
     """
-    judged = [root / f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
-    yield root / "claims.sha256", judged
+    yield root / "claims.sha256", [root / name for name in TABLES]
     for name in ("metrics.csv", "robustness.json"):
         yield checksum_path(root / name), [root / name]
     drawn = {path for path in gallery.rglob("*.sha256") if read_checksums(path)}

@@ -211,6 +211,11 @@ class Study:
         cells = needed_cells(self._claims, self.plan.cells)
         return self.paths((cell, "metrics") for cell in cells)
 
+    @property
+    def claim_pages(self) -> list[str]:
+        """The page of each paper's claims, in the results folder."""
+        return [f"claims/{Path(name).parent.name}.md" for name in self.claims_files]
+
     def claims_fingerprint(self) -> str:
         """Fingerprint of the content of the claim files."""
         return claims_fingerprint(self._claims)
@@ -299,10 +304,11 @@ class Study:
         """Paths of all files that the workflow writes, with their checksum files."""
         drawn = [Path(png) for png in (*self.figure_files(), *self.plot_files)]
         pictures = [png.with_suffix(kind) for png in drawn for kind in (*PICTURES, ".sha256")]
-        judged = [f"{name}.{kind}" for name in ("claims", "findings") for kind in TABLES]
         single = [Path(self.results, name) for name in ("metrics.csv", "robustness.json")]
         single += map(Path, self.fingerprints)
-        tables = [Path(self.results, name) for name in (*judged, "claims.sha256")]
+        tables = [
+            Path(self.results, name) for name in (*TABLES, *self.claim_pages, "claims.sha256")
+        ]
         return [*single, *map(checksum_path, single), *pictures, *tables]
 
     def locations(self) -> dict[str, str]:

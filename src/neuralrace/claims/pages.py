@@ -1,0 +1,309 @@
+"""Pages of judged claims and findings: Markdown, for results folders and for the site."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from neuralrace.claims.judge import ClaimRow, FindingRow, JudgedAlternative, Row
+from neuralrace.claims.sentences import STATUSES, counts, errors
+from neuralrace.claims.spec import Status
+
+HEADINGS: Mapping[Status, tuple[str, str]] = {
+    "wrong": (
+        "Wrong",
+        "Shown at the paper's own set-up and measure, or by an argument that needs none. A *slip* "
+        "is a sign or a factor in one place; after a *false step* the result still stands; a "
+        "*false result* falls.",
+    ),
+    "not reproduced": (
+        "Not reproduced",
+        "Did not come out in any set-up that was tried. Something that the paper does not print "
+        "may differ, so that it may still be right.",
+    ),
+    "depends on": (
+        "Depends on a choice that the paper does not print",
+        "Comes out for some values of it and not for others.",
+    ),
+    "undecided": (
+        "Undecided",
+        "The interval reaches across the limit, or fresh seeds give another verdict.",
+    ),
+    "reproduced": (
+        "Holds",
+        "The interval over seeds lies inside the limit, and every rival lies outside.",
+    ),
+    "analogue": (
+        "Holds for an analogue",
+        "Measured on something that stands for what the paper speaks of.",
+    ),
+    "identity": (
+        "Identities",
+        "Follow from definitions or algebra. Numbers check the code, and say nothing about the "
+        "paper.",
+    ),
+    "not assessed": ("Not assessed", "Nothing is measured, for the reason that is given."),
+}
+"""Title and explanation of the section of each status."""
+READING = (
+    "In brackets is the 95% confidence interval over n seeds: of the mean, of the median where "
+    "tails are heavy, or the range over seeds where the worst one decides. A rival is what a "
+    "sceptic would believe instead; it must fail. Where no rival was measured, and each is a "
+    "number, a claim is marked *weak*."
+)
+CITING = (
+    "To cite a verdict, give its identifier and the version of neuralrace, which `claims.csv` has "
+    "in a row for each: for example *rotation-equivariance, neuralrace 0.1.0*."
+)
+
+
+@dataclass(frozen=True)
+class Links:
+    """How a page links to a claim, and to a figure."""
+
+    target: Callable[[str], str] = '<a id="{}"></a>'.format
+    """What stands before the details of a claim, given its identifier."""
+    claim: Callable[[str], str] = "[{0}](#{0})".format
+    """A link to them on the same page."""
+    elsewhere: Callable[[str], str] = "[{0}](../findings.md#{0})".format
+    """A link to a finding from the page of a paper."""
+    figure: Callable[[str], str] = "`{}`".format
+    """A link to a figure, `paper/figure`."""
+
+
+def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str]:
+    """The page of a paper: what was found, a line for each claim, and details.
+
+    Args:
+        rows: its claims, in the order of the paper; at least one.
+        links: how it links.
+    """
+    yield from (f"# {rows[0].title}", "", summary(rows), "", READING)
+    yield from surprises(rows)
+    for status, (title, explanation) in HEADINGS.items():
+        chosen = [row for row in rows if row.status == status]
+        if not chosen:
+            continue
+        yield from ("", f"## {title}: {len(chosen)}", "", explanation, "")
+        if status == "not assessed":
+            yield from _table(
+                ("Claim", "Statement", "Why it is not assessed"),
+                ((links.claim(row.id), row.statement, row.reason or "") for row in chosen),
+            )
+        else:
+            yield from _table(
+                ("Claim", "Statement", "Measured", "Limit", "Nearest rival", "Figure"),
+                (_claim_line(row, links) for row in chosen),
+            )
+    yield from ("", "## Details", "")
+    own = {row.id for row in rows}
+    for row in rows:
+        yield from _details(row, links, own)
+
+
+def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str) -> Iterator[str]:
+    """The first page: the verdict on each paper in one sentence, and a table of counts.
+
+    Args:
+        rows: claims of all papers.
+        links: by paper, the link to its page.
+        picture: address of the picture of all verdicts.
+    """
+    yield from ("# Claims", "", summary(rows), "")
+    yield from (f"![A tile for each sentence, by paper, with its status]({picture})", "")
+    by_paper = counts(rows)
+    statuses = [status for status in STATUSES if any(of[status] for of in by_paper.values())]
+    yield from _table(
+        ("Paper", *(HEADINGS[status][0] for status in statuses)),
+        (
+            (links[paper], *(str(of[status]) for status in statuses))
+            for paper, of in by_paper.items()
+        ),
+    )
+    yield from ("", "Sentences are counted, each once, however many claims are about it.", "")
+    for paper, group in groupby(rows, key=lambda row: row.paper):
+        yield f"- {links[paper]}: {summary(list(group))}"
+    yield from ("", CITING)
+    yield from surprises(rows)
+
+
+def findings_page(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
+    """The page of findings: a line for each, by paper; first those that did not come out."""
+    yield from ("# Findings", "", "Results of ours that no paper states.", "", READING)
+    yield from surprises(rows)
+    for title, chosen in (
+        ("Expected, and did not hold", [row for row in rows if row.status != "holds"]),
+        ("Hold", [row for row in rows if row.status == "holds"]),
+    ):
+        for paper, group in groupby(chosen, key=lambda row: row.paper):
+            listed = list(group)
+            yield from ("", f"## {title}, {paper}: {len(listed)}", "")
+            yield from _table(
+                ("Finding", "Statement", "Measured", "Limit", "Nearest rival", "Figure"),
+                (
+                    (
+                        f"{links.target(row.id)}{row.id}",
+                        " ".join(filter(None, (row.statement, _depends(row)))),
+                        *_numbers(row),
+                        links.figure(row.figure) if row.figure else "",
+                    )
+                    for row in listed
+                ),
+            )
+
+
+def summary(rows: Sequence[ClaimRow]) -> str:
+    """What was found, in one sentence."""
+    together = sum(counts(rows).values(), Counter[Status]())
+    told: dict[Status, str] = {
+        "reproduced": "{} hold",
+        "analogue": "{} hold for an analogue",
+        "identity": "{} are identities",
+        "depends on": "{} depend on a choice that is not printed",
+        "undecided": "{} are undecided",
+        "not reproduced": "{} were not reproduced",
+        "wrong": "{} are wrong",
+    }
+    parts = [words.format(together[status]) for status, words in told.items() if together[status]]
+    assessed = together.total() - together["not assessed"]
+    tail = f" ({len(errors(rows))} errors, each counted once)" if together["wrong"] else ""
+    return f"Of {assessed} sentences that were tested, {', '.join(parts)}{tail}."
+
+
+def surprises(rows: Sequence[Row]) -> Iterator[str]:
+    """A section of the rows that differ from their known outcome, if there are any."""
+    surprising = [row for row in rows if row.surprise]
+    if surprising:
+        yield from ("", "## Different from the known outcome", "")
+        yield from (surprise_told(row) for row in surprising)
+
+
+def surprise_told(row: Row) -> str:
+    """A surprise, with what was expected and measured, and what to do."""
+    surprise = row.surprise or ""
+    remedy = {
+        "undefined": "find out why in the files below; a run may have diverged or not finished "
+        "learning",
+        "undecided": "the seeds do not decide it: raise `seeds` in the configuration, or correct "
+        "the expected value or tolerance if they are mistaken",
+        "contradicted": "find what changed; before the paper is called wrong, suspect set-up, "
+        "measure, sample size and reading",
+        "holds": "find what changed; if the statement holds after all, write expect: reproduced",
+    }[row.verdict or "undefined"]
+    # the tables have no column for the known status, so its words decide
+    unknown = surprise.startswith("known ")
+    if any(not alternative.fails for alternative in row.alternatives):
+        sharper = "where it has no power, find a sharper measure or another alternative"
+        remedy = f"{sharper}; else {remedy}" if unknown else sharper
+    elif not unknown:  # the robustness runs
+        remedy = "reword it so that it holds there too, or name under depends what it rests on"
+    place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
+    return (
+        f"- {row.paper}: {row.id}{place}: {surprise}: {row.verdict}: "
+        f"expected {limit(row)}, measured {measured(row)}\n"
+        f"  To do: {remedy}.\n"
+        f"  Evidence: {', '.join(row.evidence)}"
+    )
+
+
+def limit(row: Row) -> str:
+    """What a measured value must be."""
+    if row.expected is None:
+        return ""
+    tolerance = row.tolerance or 0.0
+    if row.kind == "ordering":
+        return f"increases by more than {row.expected - tolerance:.3g}"
+    if row.relation:
+        sign = 1 if row.relation == "<=" else -1
+        words = "at most" if row.relation == "<=" else "at least"
+        return f"{words} {row.expected + sign * tolerance:.3g}"
+    return f"{row.expected:.4g} ± {tolerance:.2g}" if tolerance else f"{row.expected:.4g}"
+
+
+def measured(row: Row | JudgedAlternative) -> str:
+    """The measured value with its interval, and the number of seeds."""
+    if row.measured is None or row.interval is None:
+        if isinstance(row, JudgedAlternative):
+            return "undefined"
+        return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
+    low, high = row.interval
+    interval = f" [{low:.3g}, {high:.3g}]" if low < high else ""
+    seeds = f", n = {row.seeds}" if isinstance(row, Row) else ""
+    return f"{row.measured:.3g}{interval}{seeds}"
+
+
+def nearest_rival(row: Row) -> JudgedAlternative | None:
+    """The alternative whose value is nearest to what is expected."""
+    goal = row.expected or 0.0
+
+    def distance(rival: JudgedAlternative) -> float:
+        return float("inf") if rival.measured is None else abs(rival.measured - goal)
+
+    return min(row.alternatives, key=distance, default=None)
+
+
+def _numbers(row: Row) -> tuple[str, str, str]:
+    """Measured value, limit and nearest rival."""
+    rival = nearest_rival(row)
+    return measured(row), limit(row), f"{rival.name}: {measured(rival)}" if rival else ""
+
+
+def _claim_line(row: ClaimRow, links: Links) -> tuple[str, ...]:
+    marks = (f"*{row.grade}*." if row.grade else "", "*weak*." if row.weak else "")
+    statement = " ".join(filter(None, (*marks, row.statement)))
+    figure = links.figure(row.figure) if row.figure else ""
+    return links.claim(row.id), statement, *_numbers(row), figure
+
+
+def _details(row: ClaimRow, links: Links, own: Collection[str]) -> Iterator[str]:
+    """Everything about a claim; `own` are the claims of the same page."""
+
+    def link(other: str | None) -> str | None:
+        return other and (links.claim if other in own else links.elsewhere)(other)
+
+    yield from (links.target(row.id), f"### {row.id}", "", f"> “{' '.join(row.quote.split())}”", "")
+    yield from (f"({row.locator})", "")
+    facts: dict[str, str | None] = {
+        "Statement": row.statement,
+        "Status": row.status + (f", {row.grade}" if row.grade else ""),
+        "Why": row.reason,
+        "Identity": row.identity,
+        "Analogue": row.analogue,
+        "Argument": row.argument,
+        "Fair, by a second reader": row.fair,
+        "Follows from": link(row.follows_from),
+        "Instead": link(row.corrected_by),
+        "Depends on": row.depends,
+        "Measured": f"{measured(row)} ({row.interval_is})" if row.interval_is else measured(row),
+        "Limit": f"{limit(row)}. {row.source}. {row.why or ''}"
+        if row.expected is not None
+        else None,
+        "Rivals": "; ".join(f"{each.name}: {measured(each)}" for each in row.alternatives),
+        "Set-up of the paper": "; ".join(
+            f"{key}: {value}" for key, value in row.source_setup.printed.items()
+        ),
+        "Differs here": "; ".join(row.differs),
+        "Metrics": "; ".join(
+            f"`{name}` of {', '.join(f'`{cell}`' for cell in cells)}"
+            for name, cells in row.metrics.items()
+        ),
+        "Figure": row.figure and links.figure(row.figure),
+    }
+    for name, text in facts.items():
+        if text:
+            yield f"- {name}: {' '.join(text.split())}"
+    yield ""
+
+
+def _depends(row: Row) -> str:
+    return f"Depends on {row.depends}." if row.depends else ""
+
+
+def _table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
+    yield _line(head)
+    yield f"|{'---|' * len(head)}"
+    yield from map(_line, rows)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
