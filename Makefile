@@ -79,9 +79,10 @@ figures: $(RUNNING) ## train, solve, measure, judge and draw everything
 claims: $(RUNNING) ## judge the claims of the papers
 	$(SNAKEMAKE) claims
 
-.PHONY: robustness
-robustness: $(RUNNING) ## judge the claims again with fresh seeds, and with our own settings doubled
-	$(SNAKEMAKE) robustness
+.PHONY: blind ranges
+blind ranges: $(RUNNING) ## judge the claims again with fresh seeds (blind), or with our settings doubled (ranges)
+	$(SNAKEMAKE) $@
+	cp results/$@.json config/$@.json
 	$(SNAKEMAKE) claims
 
 .PHONY: verify
@@ -133,7 +134,7 @@ audit: $(TOOLS) ## ask for known vulnerabilities of what a run installs; fails w
 
 .PHONY: rulegraph
 rulegraph: $(TOOLS) ## draw the graph of the workflow's rules, docs/rules.svg
-	$(BIN)/snakemake --rulegraph dot figures metrics claims robustness | $(BIN)/python docs/_ext/rulegraph.py docs/rules.svg
+	$(BIN)/snakemake --rulegraph dot figures metrics claims blind ranges | $(BIN)/python docs/_ext/rulegraph.py docs/rules.svg
 
 SITE := .cache/docs
 

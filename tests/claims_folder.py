@@ -89,7 +89,8 @@ def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **chan
         "setup": "main",
         "expect": expect,
         "reason": None if expect == "reproduced" else "it is known",
-        "fair": "so it reads" if expect == "discrepant" else None,
+        "fair": "so it reads" if expect == "wrong" else None,
+        "grade": "slip" if expect == "wrong" else None,
     }
     return finding(kind, value, tolerance, **(of_claim | changes))
 

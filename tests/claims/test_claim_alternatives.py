@@ -84,7 +84,7 @@ def test_every_powerless_alternative_is_named(filled):
     assert row.surprise == "has no power against: first, second"
     (row,) = filled.judge(claim(measure=ON, alternatives=rivals, value=3.0, expect="undecided"))
     # 3 is far from all alternatives, so all fail
-    assert row.surprise == "known as undecided, came out discrepant"
+    assert row.surprise == "known as undecided, came out wrong"
     (row,) = filled.judge_findings(finding(measure=ON, alternatives=rivals))
     assert row.surprise == "has no power against: first, second"
 

@@ -238,16 +238,16 @@ PROOF = {"argument": "for n = 2 it is not so"}
         (0.0, OURS, "reproduced"),
         (0.1, {}, "undecided"),  # this is no evidence against a paper
         (np.nan, {}, "undecided"),  # neither do undefined values
-        (1.0, {}, "discrepant"),
-        (1.0, OURS, "differs here"),
-        (1.0, OURS | PROOF, "discrepant"),  # an argument holds in any set-up
+        (1.0, {}, "wrong"),
+        (1.0, OURS, "not reproduced"),
+        (1.0, OURS | PROOF, "wrong"),  # an argument holds in any set-up
         (0.1, OURS | PROOF, "undecided"),
     ],
 )
 def test_status(work, shift, more, status):
     work.per_seed("deep_linear/e/main", SPREAD + shift)
     if "argument" in more:
-        more = more | {"expect": "discrepant"}
+        more = more | {"expect": "wrong"}
     (row,) = work.judge(claim(**({"expect": status} | more)))
     assert row.status == status
     assert row.differs == tuple(more.get("differs", ()))
@@ -256,9 +256,9 @@ def test_status(work, shift, more, status):
     assert row.surprise == surprise
 
 
-@pytest.mark.parametrize("expect", ["reproduced", "discrepant", "differs here", "undecided"])
+@pytest.mark.parametrize("expect", ["reproduced", "wrong", "not reproduced", "undecided"])
 @pytest.mark.parametrize(
-    ("shift", "status"), [(0.0, "reproduced"), (0.1, "undecided"), (1.0, "discrepant")]
+    ("shift", "status"), [(0.0, "reproduced"), (0.1, "undecided"), (1.0, "wrong")]
 )
 def test_another_status_than_the_known_one_is_a_surprise(work, expect, shift, status):
     work.per_seed("deep_linear/e/main", SPREAD + shift)
@@ -270,7 +270,7 @@ def test_another_status_than_the_known_one_is_a_surprise(work, expect, shift, st
 
 def test_a_computed_difference_without_differs_is_enough_for_differs_here(work):
     setups = {"main": {"locator": "sec. 2", "printed": {}, "keys": {"training.steps": 10}}}
-    for steps, status in ((10, "discrepant"), (20, "differs here")):
+    for steps, status in ((10, "wrong"), (20, "not reproduced")):
         work.per_seed(f"deep_linear/e/{steps}", SPREAD + 1, {"training": {"steps": steps}})
         on = {"measure": measure(f"*/e/{steps}"), "expect": status}
         (row,) = work.judge(claim(**on), setups=setups)

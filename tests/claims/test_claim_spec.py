@@ -30,7 +30,7 @@ def without(content, *keys):
 
 def test_reads_each_paper(work):
     files = [
-        work.write(claim(expect="discrepant", corrected_by="b"), paper="deep_linear"),
+        work.write(claim(expect="wrong", corrected_by="b"), paper="deep_linear"),
         work.write(claim(id="b"), findings=[finding()], paper="layer_dynamics"),
     ]
     claims = read_claims(files)
@@ -93,8 +93,8 @@ CROSSING = {"x": "mode", "level": 1, "direction": "rising"}
         (claim(setup="other"), "a-claim.setup", "other", ["setups of this file", "one of main"]),
         (claim(differs="the data"), "a-claim.differs", "the data", ["array"]),
         (claim(over_seeds="most"), "a-claim.over_seeds", "most", ["'median'"]),
-        (claim(expect="discrepant", corrected_by="b"), "a-claim.corrected_by", "b", ["no claim"]),
-        (claim(expect="discrepant", corrected_by="a-claim"), "a-claim.corrected_by", "a-claim",
+        (claim(expect="wrong", corrected_by="b"), "a-claim.corrected_by", "b", ["no claim"]),
+        (claim(expect="wrong", corrected_by="a-claim"), "a-claim.corrected_by", "a-claim",
          ["is not expected to be"]),
         ("text", "claim number 1", "text", ["dictionary or an instance|object"]),
         (claim(statement=12), "a-claim.statement", 12, ["string"]),
@@ -126,18 +126,18 @@ def test_mistakes_name_file_claim_key_and_value(work, content, key, value, words
         (claim("ordering"), "'ordering' .* needs sequence and takes no measure"),
         (claim(sequence=SEQUENCE), "needs measure and takes no sequence"),
         (claim(reason="because"), "takes no reason"),
-        (without(claim(expect="discrepant"), "reason"), "'discrepant' needs reason"),
+        (without(claim(expect="wrong"), "reason"), "'wrong' needs reason"),
         (without(claim(expect="undecided"), "reason"), "'undecided' needs reason"),
-        (without(claim(expect="differs here"), "reason"), "'differs here' needs reason"),
+        (without(claim(expect="not reproduced"), "reason"), "'not reproduced' needs reason"),
         (without(unassessed(), "reason"), "'not assessed' needs reason"),
         (claim(expect="not assessed"),
          "'not assessed' takes no measure and no tolerance and no alternatives"),
         (claim(corrected_by="b"), "takes no corrected_by"),
         (claim(corrected_by="b", expect="undecided"), "takes no corrected_by"),
-        (without(claim(expect="discrepant"), "fair"), "'discrepant' needs fair"),
+        (without(claim(expect="wrong"), "fair"), "'wrong' needs fair"),
         (claim(fair="so it reads"), "'reproduced' takes no fair"),
-        (claim(expect="differs here", fair="so"), "'differs here' takes no fair"),
-        (claim(expect="differs here", argument="a proof"), "takes no argument"),
+        (claim(expect="not reproduced", fair="so"), "'not reproduced' takes no fair"),
+        (claim(expect="not reproduced", argument="a proof"), "takes no argument"),
         (claim("bound", relation="<=", over_seeds="mean"), "'bound' .* takes no over_seeds"),
         (unassessed(over_seeds="mean"), "takes no over_seeds"),
     ],
@@ -211,7 +211,7 @@ def test_findings_have_no_keys_of_claims(work, key):
 
 def test_a_finding_may_correct_a_claim_of_another_paper(work):
     files = [
-        work.write(claim(expect="differs here", corrected_by="a-finding")),
+        work.write(claim(expect="not reproduced", corrected_by="a-finding")),
         work.write(findings=[finding()], paper="other"),
     ]
     assert read_claims(files)[files[0]].claims[0].corrected_by == "a-finding"
@@ -314,7 +314,7 @@ def test_manual_knows_every_key(key):
     assert any(re.search(rf"\b{key}\b", "".join(row)) for row in rows)
 
 
-@pytest.mark.parametrize("status", ["reproduced", "discrepant", "differs here", "undecided",
+@pytest.mark.parametrize("status", ["reproduced", "wrong", "not reproduced", "undecided",
                                     "not assessed"])  # fmt: skip
 def test_manual_says_when_each_status_comes_out(status):
     assert f"| `{status}` | " in MANUAL

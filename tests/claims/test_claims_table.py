@@ -35,9 +35,9 @@ def rows(work):
     first = work.write(
         claim(id="holds", figure="deep_linear/staircase", statement="|a|\n  is b",
               alternatives=rivals, quote="It is\nso | here.", **on),
-        claim(id="wrong", value=3.0, expect="discrepant", corrected_by="right", reason="a\n slip",
+        claim(id="wrong", value=3.0, expect="wrong", corrected_by="right", reason="a\n slip",
               argument="a proof.", fair="it says so", **on),
-        claim(id="elsewhere", value=3.0, expect="differs here", differs=["data", "sizes"],
+        claim(id="elsewhere", value=3.0, expect="not reproduced", differs=["data", "sizes"],
               depends="the size", **on),
         claim(id="close", value=1.1, expect="undecided", **on),
         findings=[finding(id="found", depends="a | b", alternatives=rivals, **on)],
@@ -61,7 +61,7 @@ def test_json(rows, tmp_path):
     assert all(set(entry) == SHARED | OF_CLAIMS for entry in listed)
     holds, wrong, elsewhere, close, right, skipped = listed
     assert [entry["status"] for entry in listed] == [
-        "reproduced", "discrepant", "differs here", "undecided", "reproduced", "not assessed",
+        "reproduced", "wrong", "not reproduced", "undecided", "reproduced", "not assessed",
     ]  # fmt: skip
     assert holds["evidence"] == [(tmp_path / "results/deep_linear/e/main/metrics.nc").as_posix()]
     assert (holds["paper"], holds["seeds"], holds["source"]) == ("deep_linear", 4, "eq. 1")
@@ -217,7 +217,7 @@ def test_surprises_are_written_and_refused(work, tmp_path):
         claim(id="as-known", **on),
         claim(id="fails", value=2.0, **on),
         claim(id="close", value=1.1, **on),
-        claim(id="holds-now", expect="discrepant", **on),
+        claim(id="holds-now", expect="wrong", **on),
         claim(id="nothing", measure=measure("*/nan/*")),
         claim(id="powerless", **on, **near),
         claim(id="both", expect="undecided", **on, **near),
@@ -235,11 +235,11 @@ def test_surprises_are_written_and_refused(work, tmp_path):
     evidence = (work.results / "deep_linear/e/main/metrics.nc").as_posix()
     both = "has no power against: too near"
     for words in (
-        "- deep_linear: fails (eq. 1): known as reproduced, came out discrepant: contradicted: "
+        "- deep_linear: fails (eq. 1): known as reproduced, came out wrong: contradicted: "
         "expected 2 ± 0.1, measured 1.002 [0.9753, 1.03]\n  To do: find what changed; before",
         "- deep_linear: close (eq. 1): known as reproduced, came out undecided: undecided: ",
         "To do: the seeds do not decide it",
-        "- deep_linear: holds-now (eq. 1): known as discrepant, came out reproduced: holds: ",
+        "- deep_linear: holds-now (eq. 1): known as wrong, came out reproduced: holds: ",
         "To do: find what changed; if the statement holds after all, write expect: reproduced.",
         "- deep_linear: nothing (eq. 1): known as reproduced, came out undecided: undefined: "
         "expected 1 ± 0.1, measured undefined in 1 of 2 seeds",

@@ -66,8 +66,8 @@ def test_value_that_is_undefined_in_both_folders_is_equal(folders):
 
 def test_different_outcome_of_a_claim_is_listed(folders):
     one, other = folders([1.0, 1.0], [1.0, 1.5])
-    assert list(compare.other_outcomes(one, other)) == ["a-claim: reproduced / discrepant"]
-    assert "- a-claim: reproduced / discrepant" in list(compare.report(one, other))
+    assert list(compare.other_outcomes(one, other)) == ["a-claim: reproduced / wrong"]
+    assert "- a-claim: reproduced / wrong" in list(compare.report(one, other))
 
 
 def test_folders_with_different_cells_are_refused(folders):

@@ -21,7 +21,7 @@ def judged(results_root, tmp_path, monkeypatch):
         "expected": 1.0, "tolerance": 0.1, "measured": 1.0, "interval": [0.95, 1.05], "seeds": 3,
         "metrics": {"loss_error_sup": ["deep_linear/staircase/main"]},
     }  # fmt: skip
-    failed = {"status": "differs here", "verdict": "contradicted", "interval": [1.35, 1.45]}
+    failed = {"status": "not reproduced", "verdict": "contradicted", "interval": [1.35, 1.45]}
     claims = [claim | {"id": "near"}, claim | failed | {"id": "far"}]
     (folder / "claims.json").write_text(json.dumps(claims))
     monkeypatch.chdir(tmp_path)

@@ -18,9 +18,9 @@ rule judge:
     localrule: True
     params:
         **study.table_params("judge"),
-        # checksum of robustness.json, if it exists when Snakemake starts; no input, as judging
-        # claims must not start an hour of robustness runs
-        robustness=study.robustness_checksum(),
+        # checksums of blind.json and ranges.json, of these results or else as released; no inputs,
+        # as judging claims must not start hours of variants
+        tables=study.variant_checksums(),
         statements=exit_on_user_error()(lambda w: study.claims_fingerprint()),
     run:
         run_in_worker("judge", "claims", input, output, params, log)
@@ -40,35 +40,42 @@ rule accept_claims:
         run_in_worker("accept", "claims", input, output, params, log)
 
 
-# Robustness runs: all cells of an experiment again, with fresh seeds, and with each setting
-# doubled that the paper does not state. Their metrics are beside the list of failed runs.
-rule robustness_runs:
+# Variants: all cells of an experiment again, with fresh seeds (blind), or with each setting doubled
+# that the paper does not state (ranges). Their metrics are beside the list of failed runs.
+rule variants:
     output:
-        update("<results>/robustness/{experiment}/failed.json"),
+        update("<results>/variants/{variants}/{experiment}/failed.json"),
     log:
-        "<results>/logs/robustness/{experiment}.log",
+        "<results>/logs/variants/{variants}/{experiment}.log",
     resources:
-        mem_mb=lambda w, attempt: study.robustness_memory(w.experiment, attempt),
-        runtime=lambda w, attempt: study.minutes(study.robustness_seconds(w.experiment), attempt),
+        mem_mb=lambda w, attempt: study.variant_memory(w.variants, w.experiment, attempt),
+        runtime=lambda w, attempt: study.minutes(
+            study.variant_seconds(w.variants, w.experiment), attempt
+        ),
     params:
-        cells=lambda w: {k: c.canonical() for k, c in study.robustness[w.experiment].items()},
-        code=lambda w: study.robustness_code(w.experiment),
+        cells=lambda w: {
+            k: c.canonical() for k, c in study.variants[w.variants][w.experiment].items()
+        },
+        code=lambda w: study.variant_code(w.variants, w.experiment),
     run:
-        run_in_worker("robustness", wildcards.experiment, input, output, params, log)
+        run_in_worker("variants", wildcards.experiment, input, output, params, log)
 
 
-rule judge_robustness:
+# The metrics of the cells themselves tell for which specification the verdicts were reached.
+rule judge_variants:
     input:
-        exit_on_user_error()(lambda w: study.robustness_files()),
+        exit_on_user_error()(lambda w: study.variant_files(w.variants)),
+        exit_on_user_error()(lambda w: study.claim_inputs()),
         ancient(study.claims_files),
     output:
-        update("<results>/robustness.json"),
+        update("<results>/{variants}.json"),
     log:
-        "<results>/logs/judge_robustness.log",
+        "<results>/logs/judge_{variants}.log",
     localrule: True
     params:
-        code=study.table_params("judge_robustness")["code"],
+        group=lambda w: w.variants,
+        code=study.table_params("judge_variants")["code"],
         statements=exit_on_user_error()(lambda w: study.claims_fingerprint()),
         cells={name: cell.canonical() for name, cell in study.plan.cells.items()},
     run:
-        run_in_worker("judge_robustness", "robustness", input, output, params, log)
+        run_in_worker("judge_variants", wildcards.variants, input, output, params, log)

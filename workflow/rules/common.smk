@@ -16,7 +16,7 @@ from neuralrace.extensions.registry import FIGURES
 from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.scheduling import begin_run, end_run
 from neuralrace.workflow.shutdown import handle_snakemake_signals
-from neuralrace.workflow.study import Study
+from neuralrace.workflow.variants import Study
 
 gc.disable()  # until jobs start: collecting garbage would make planning half a second longer
 STARTED = time.time()
@@ -53,6 +53,7 @@ wildcard_constraints:
     paper="|".join(sorted({name.split("/")[0] for name in FIGURES})),
     figure="|".join(sorted({name.split("/")[1] for name in FIGURES})),
     experiment="[a-z0-9_]+/[a-z0-9_]+",
+    variants="blind|ranges",
 
 
 def submission_group(w):

@@ -41,10 +41,16 @@ rule claims:
         "<results>/claims.accepted",
 
 
-# Robustness runs, and their verdicts.
-rule robustness:
+# Verdicts with fresh seeds.
+rule blind:
     input:
-        "<results>/robustness.json",
+        "<results>/blind.json",
+
+
+# Verdicts with each of our own settings doubled.
+rule ranges:
+    input:
+        "<results>/ranges.json",
 
 
 # Checks all result files. No output, so that it always runs; no input, so that it computes nothing.

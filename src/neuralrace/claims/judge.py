@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -13,14 +13,6 @@ from pydantic import Field
 from scipy import stats
 
 from neuralrace.claims.measure import paired, per_seed
-from neuralrace.claims.robustness import (
-    Robustness,
-    RobustnessTable,
-    VariantVerdict,
-    VariantVerdicts,
-    robustness_of,
-    varied_statements,
-)
 from neuralrace.claims.setup import differences
 from neuralrace.claims.spec import (
     Alternative,
@@ -28,6 +20,7 @@ from neuralrace.claims.spec import (
     ClaimFile,
     Claims,
     Finding,
+    FindingStatus,
     Grade,
     Kind,
     Measure,
@@ -41,12 +34,18 @@ from neuralrace.claims.spec import (
     matching_cells,
     read_claims,
 )
+from neuralrace.claims.variants import (
+    WORDS,
+    VariantTable,
+    VariantVerdict,
+    Varied,
+    judged_as,
+    varied_statements,
+)
 from neuralrace.config.cell import Cell
-from neuralrace.config.robustness import DOUBLED
+from neuralrace.config.variants import VARIANT_SETS, VariantSet
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.cells import Results, open_results
-
-FindingStatus = Literal["holds", "does not hold", "undecided"]
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -76,7 +75,7 @@ class Row(ConfigModel):
     statement: str
     surprise: str | None = None
     """Differences from the known outcome: another status, an alternative that does not fail, or a
-    verdict that changes in the robustness runs."""
+    verdict that changes with our own settings."""
     verdict: Verdict | None = None
     """Whether the interval lies inside the allowed range, outside or across its edge, or is
     undefined."""
@@ -96,8 +95,10 @@ class Row(ConfigModel):
     """Rivals that must fail."""
     depends: str | None = None
     """A choice of ours on which the verdict is known to depend."""
-    robustness: Robustness | None = None
-    """Comparison with the robustness runs; absent before `make robustness`."""
+    blind: VariantVerdict | None = None
+    """The verdict with fresh seeds, where the set `blind` has it."""
+    ranges: tuple[VariantVerdict, ...] = ()
+    """The verdicts with our own settings doubled, where the set `ranges` has them."""
     evidence: tuple[str, ...] = ()
     """The metrics files that were read."""
     metrics: dict[str, tuple[str, ...]] = Field(default={})
@@ -141,6 +142,8 @@ class FindingRow(Row):
     """A judged finding."""
 
     status: FindingStatus
+    reason: str | None = None
+    """Why it does not hold, where that was known."""
 
 
 R = TypeVar("R", bound=Row)
@@ -157,7 +160,7 @@ def judge_claims(
     claims: Claims,
     results_root: Path,
     cell_ids: Sequence[str],
-    robustness: RobustnessTable = MappingProxyType({}),
+    tables: Mapping[VariantSet, VariantTable] = MappingProxyType({}),
     expected: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[list[ClaimRow], list[FindingRow]]:
     """Judges every claim and finding from metrics files.
@@ -166,7 +169,7 @@ def judge_claims(
         claims: of all papers; see `neuralrace.claims.spec.read_claims`.
         results_root: folder that holds `<cell id>/metrics.nc`.
         cell_ids: all configured cells, `paper/experiment/label`.
-        robustness: verdicts of the robustness runs, where there are any.
+        tables: verdicts on variants of the cells, where there are any.
         expected: by cell, checksum of the specification that each of its files must have.
 
     Raises:
@@ -179,12 +182,10 @@ def judge_claims(
         paper = file.parent.name
         for claim in content.claims:
             with errors_located(file, claim):
-                row = _claim_row(claim, content, paper, results)
-                claim_rows.append(_with_robustness(row, claim, robustness))
+                claim_rows.append(_claim_row(claim, content, paper, results, tables))
         for finding in content.findings:
             with errors_located(file, finding):
-                row = _finding_row(finding, paper, results)
-                finding_rows.append(_with_robustness(row, finding, robustness))
+                finding_rows.append(_finding_row(finding, paper, results, tables))
     return claim_rows, finding_rows
 
 
@@ -202,96 +203,113 @@ def known_claims(claims: Claims) -> tuple[list[ClaimRow], list[FindingRow]]:
             for claim in content.claims
         ]
         finding_rows += [
-            FindingRow(**_written(finding, paper), status="holds") for finding in content.findings
+            FindingRow(**_written(finding, paper), status=finding.expect, reason=finding.reason)
+            for finding in content.findings
         ]
     return claim_rows, finding_rows
 
 
-def judge_robustness(
-    claims: Claims, cells: Mapping[str, Cell], root: Path, failed: Mapping[str, str]
-) -> dict[str, VariantVerdicts]:
-    """Judges every claim and finding on the variants that apply to it.
+def judge_variants(
+    claims: Claims,
+    cells: Mapping[str, Cell],
+    root: Path,
+    group: VariantSet,
+    failed: Mapping[str, str],
+) -> dict[str, Varied]:
+    """Judges every claim and finding on the variants of a set that apply to it.
 
     Args:
         claims: of all papers.
         cells: all configured cells, without changes, by `paper/experiment/label`.
-        root: folder with the metrics of the robustness runs.
+        root: the results folder, with the metrics of the variants in `variants/<group>`.
+        group: the set of variants.
         failed: runs that failed, `paper/experiment/variant/label`, with their error message.
 
     Raises:
         UserError: a metrics file that is missing or damaged.
     """
-    results = {variant: open_results(root, cells, variant) for variant in DOUBLED}
-    judged: dict[str, VariantVerdicts] = {}
-    for statement, variant, varied in varied_statements(claims, cells):
-        folders = [results[variant][cell].folder.relative_to(root) for cell in varied]
-        failures = [failed[str(folder)] for folder in folders if str(folder) in failed]
-        if failures:
-            verdict = VariantVerdict(variant=variant, verdict="undefined", told=failures[0])
-        else:
-            outcome = judge(statement, results[variant])
-            verdict = VariantVerdict(
-                variant=variant,
-                verdict=outcome["verdict"],
-                measured=outcome.get("measured"),
-                interval=outcome.get("interval"),
-            )
+    folder = root / "variants" / group
+    results = {variant: open_results(folder, cells, variant) for variant in VARIANT_SETS[group]}
+    own = open_results(root, cells)
+    judged: dict[str, list[VariantVerdict]] = {}
+    keys: dict[str, str] = {}
+    for statement, variant, varied in varied_statements(claims, cells, group):
+        places = [results[variant][cell].folder.relative_to(folder) for cell in varied]
+        failures = [failed[str(place)] for place in places if str(place) in failed]
+        outcome = {} if failures else judge(statement, results[variant])
         cell = next(iter(varied.values()))
-        earlier = judged[statement.id].verdicts if statement.id in judged else ()
-        judged[statement.id] = VariantVerdicts(
-            judged_as=statement.judged_as(),
-            seeds=(cell.first_seed, cell.seeds),
-            verdicts=(*earlier, verdict),
+        verdict = VariantVerdict(
+            variant=variant,
+            seeds=(cell.first_seed, cell.first_seed + cell.seeds - 1),
+            verdict=outcome.get("verdict", "undefined"),
+            measured=outcome.get("measured"),
+            interval=outcome.get("interval"),
+            told=failures[0] if failures else None,
         )
-    return judged
+        judged.setdefault(statement.id, []).append(verdict)
+        keys[statement.id] = judged_as(statement, own)
+    return {
+        name: Varied(judged_as=keys[name], verdicts=tuple(verdicts))
+        for name, verdicts in judged.items()
+    }
 
 
-def _with_robustness(row: R, statement: Statement, table: RobustnessTable) -> R:
-    """The row with its robustness runs; a verdict that changes there unexplained is a surprise."""
-    variants = table.get(row.id)
-    if variants is None or row.verdict is None or variants.judged_as != statement.judged_as():
-        return row
-    robustness = robustness_of(variants, row.verdict, row.measured)
-    changed = None
-    if robustness.lost and not row.depends:
-        changed = f"the verdict changes with {', '.join(robustness.lost)}; say on what it depends"
-    surprise = "; ".join(filter(None, (row.surprise, changed))) or None
-    return row.model_copy(update={"robustness": robustness, "surprise": surprise})
-
-
-def _claim_row(claim: Claim, content: ClaimFile, paper: str, results: Results) -> ClaimRow:
+def _claim_row(
+    claim: Claim,
+    content: ClaimFile,
+    paper: str,
+    results: Results,
+    tables: Mapping[VariantSet, VariantTable],
+) -> ClaimRow:
     differs = (*differences(claim, content.setups[claim.setup], results), *claim.differs)
-    columns = _judged(claim, paper, results)
-    status = _status(claim, columns.get("verdict"), differs)
+    columns = _judged(claim, paper, results, tables) | _written_claim(claim, content)
+    status = _status(claim, columns, differs)
     unknown = None if status == claim.expect else f"known as {claim.expect}, came out {status}"
-    columns |= _written_claim(claim, content)
-    columns |= {"status": status, "differs": differs, "surprise": _surprise(columns, unknown)}
-    return ClaimRow(**columns)
+    surprise = _surprise(columns, unknown)
+    return ClaimRow(**columns, status=status, differs=differs, surprise=surprise)
 
 
-def _status(claim: Claim, verdict: Verdict | None, differs: Sequence[str]) -> Status:
-    """The status that follows from a verdict, None where nothing is measured."""
+def _status(claim: Claim, columns: Mapping[str, Any], differs: Sequence[str]) -> Status:
+    """The status that follows from a verdict, if one was reached."""
+    verdict = columns.get("verdict")
     if verdict is None:
         return "wrong" if claim.argument else "not assessed"
-    if verdict == "contradicted":
-        return "not reproduced" if differs and not claim.argument else "wrong"
-    if verdict != "holds":
+    if verdict == "contradicted" and claim.argument:
+        return "wrong"
+    if verdict not in ("holds", "contradicted") or not _confirmed(columns):
         return "undecided"
+    if verdict == "contradicted":
+        return "not reproduced" if differs else "wrong"
     if claim.identity:
         return "identity"
     return "analogue" if claim.analogue else "reproduced"
 
 
-def _finding_row(finding: Finding, paper: str, results: Results) -> FindingRow:
-    columns = _judged(finding, paper, results)
+def _finding_row(
+    finding: Finding, paper: str, results: Results, tables: Mapping[VariantSet, VariantTable]
+) -> FindingRow:
+    columns = _judged(finding, paper, results, tables)
     statuses: dict[Verdict, FindingStatus]
     statuses = {"holds": "holds", "contradicted": "does not hold"}
-    status = statuses.get(columns["verdict"], "undecided")
-    unknown = None if status == "holds" else f"known to hold, came out {status}"
-    return FindingRow(**columns, status=status, surprise=_surprise(columns, unknown))
+    status = statuses.get(columns["verdict"], "undecided") if _confirmed(columns) else "undecided"
+    unknown = None if status == finding.expect else f"known as {finding.expect}, came out {status}"
+    return FindingRow(
+        **columns,
+        status=status,
+        reason=finding.reason,
+        surprise=_surprise(columns, unknown),
+    )
 
 
-def _judged(statement: Statement, paper: str, results: Results) -> dict[str, Any]:
+def _confirmed(columns: Mapping[str, Any]) -> bool:
+    """Whether fresh seeds give the same verdict, as far as they were tried."""
+    blind = columns.get("blind")
+    return blind is None or blind.verdict == columns["verdict"]
+
+
+def _judged(
+    statement: Statement, paper: str, results: Results, tables: Mapping[VariantSet, VariantTable]
+) -> dict[str, Any]:
     """The columns of a `Row`."""
     columns = _written(statement, paper)
     if statement.judged:
@@ -300,6 +318,9 @@ def _judged(statement: Statement, paper: str, results: Results) -> dict[str, Any
             judge_alternative(alternative, statement, results)
             for alternative in statement.alternatives
         )
+        found = {group: table.of(statement, results) for group, table in tables.items()}
+        columns["blind"] = next(iter(found.get("blind", ())), None)
+        columns["ranges"] = found.get("ranges", ())
     return columns
 
 
@@ -334,7 +355,16 @@ def _surprise(columns: Mapping[str, Any], unknown: str | None) -> str | None:
     """An unknown outcome, and alternatives that do not fail, in words."""
     passing = [each.name for each in columns.get("alternatives", ()) if not each.fails]
     powerless = f"has no power against: {', '.join(passing)}" if passing else None
-    return "; ".join(filter(None, (unknown, powerless))) or None
+    lost = lost_with(columns.get("ranges", ()), columns.get("verdict"))
+    changed = None
+    if lost and not columns["depends"]:
+        changed = f"the verdict changes with {', '.join(lost)}; say on what it depends"
+    return "; ".join(filter(None, (unknown, powerless, changed))) or None
+
+
+def lost_with(variants: Sequence[VariantVerdict], verdict: Verdict | None) -> list[str]:
+    """The variants with another verdict, in words."""
+    return [WORDS[each.variant] for each in variants if each.verdict != verdict]
 
 
 def judge(statement: Statement, results: Results) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from neuralrace.claims.judge import ClaimRow, FindingRow, JudgedAlternative, Row
 from neuralrace.claims.sentences import STATUSES, counts, errors
 from neuralrace.claims.spec import Status
+from neuralrace.claims.variants import WORDS, VariantVerdict
 
 HEADINGS: Mapping[Status, tuple[str, str]] = {
     "wrong": (
@@ -111,14 +112,11 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
     """
     yield from ("# Claims", "", summary(rows), "")
     yield from (f"![A tile for each sentence, by paper, with its status]({picture})", "")
-    by_paper = counts(rows)
-    statuses = [status for status in STATUSES if any(of[status] for of in by_paper.values())]
+    papers = counts(rows)
+    shown: list[Status] = [s for s in STATUSES if any(of[s] for of in papers.values())]
     yield from _table(
-        ("Paper", *(HEADINGS[status][0] for status in statuses)),
-        (
-            (links[paper], *(str(of[status]) for status in statuses))
-            for paper, of in by_paper.items()
-        ),
+        ("Paper", *(HEADINGS[status][0] for status in shown)),
+        ((links[paper], *(str(of[status]) for status in shown)) for paper, of in papers.items()),
     )
     yield from ("", "Sentences are counted, each once, however many claims are about it.", "")
     for paper, group in groupby(rows, key=lambda row: row.paper):
@@ -195,7 +193,7 @@ def surprise_told(row: Row) -> str:
     if any(not alternative.fails for alternative in row.alternatives):
         sharper = "where it has no power, find a sharper measure or another alternative"
         remedy = f"{sharper}; else {remedy}" if unknown else sharper
-    elif not unknown:  # the robustness runs
+    elif not unknown:  # our own settings, doubled
         remedy = "reword it so that it holds there too, or name under depends what it rests on"
     place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
     return (
@@ -226,10 +224,16 @@ def measured(row: Row | JudgedAlternative) -> str:
         if isinstance(row, JudgedAlternative):
             return "undefined"
         return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
-    low, high = row.interval
-    interval = f" [{low:.3g}, {high:.3g}]" if low < high else ""
     seeds = f", n = {row.seeds}" if isinstance(row, Row) else ""
-    return f"{row.measured:.3g}{interval}{seeds}"
+    return number(row.measured, row.interval) + seeds
+
+
+def number(value: float | None, interval: tuple[float, float] | None) -> str:
+    """A measured value with its interval; empty where there is none."""
+    if value is None or interval is None:
+        return ""
+    low, high = interval
+    return f"{value:.3g}" + (f" [{low:.3g}, {high:.3g}]" if low < high else "")
 
 
 def nearest_rival(row: Row) -> JudgedAlternative | None:
@@ -279,6 +283,10 @@ def _details(row: ClaimRow, links: Links, own: Collection[str]) -> Iterator[str]
         if row.expected is not None
         else None,
         "Rivals": "; ".join(f"{each.name}: {measured(each)}" for each in row.alternatives),
+        "With fresh seeds": row.blind and _variant(row.blind),
+        "With our settings doubled": "; ".join(
+            f"{WORDS[each.variant]}: {_variant(each)}" for each in row.ranges
+        ),
         "Set-up of the paper": "; ".join(
             f"{key}: {value}" for key, value in row.source_setup.printed.items()
         ),
@@ -293,6 +301,11 @@ def _details(row: ClaimRow, links: Links, own: Collection[str]) -> Iterator[str]
         if text:
             yield f"- {name}: {' '.join(text.split())}"
     yield ""
+
+
+def _variant(variant: VariantVerdict) -> str:
+    value = variant.told or number(variant.measured, variant.interval)
+    return f"{variant.verdict}, {value} (seeds {variant.seeds[0]} to {variant.seeds[1]})"
 
 
 def _depends(row: Row) -> str:

@@ -30,6 +30,7 @@ Status = Literal[
 ]
 """The decision on a claim, or on a sentence; docs/claims.md defines each. A sentence that several
 claims are about has the first status of this list that one of them has."""
+FindingStatus = Literal["holds", "does not hold", "undecided"]
 Grade = Literal["slip", "false step", "false result"]
 """How much of a paper falls with a statement that is wrong: a sign or a factor in one place; a step
 of an argument whose result stands; a result."""
@@ -331,7 +332,7 @@ class Claim(Statement):
     expect: Status
     """The known status; `snakemake claims` fails at any other."""
     reason: Text | None = None
-    """Why nothing more can be said, for every status but those that say it by another key."""
+    """Why the statement does not hold, or is not known to."""
     identity: Text | None = None
     """Why no measurement could refuse it: it is an identity, or a constant of the run."""
     analogue: Text | None = None
@@ -361,8 +362,7 @@ class Claim(Statement):
         return required | {
             "alternatives": required["alternatives"]
             and (expect != "identity" or bool(self.alternatives)),
-            "reason": expect in ("not reproduced", "depends on", "undecided", "not assessed")
-            or (wrong and self.reason is not None),
+            "reason": expect not in ("reproduced", "identity", "analogue"),
             "identity": expect == "identity",
             "analogue": expect == "analogue"
             or (expect not in ("identity", "not assessed") and self.analogue is not None),
@@ -380,7 +380,16 @@ class Claim(Statement):
 
 
 class Finding(Statement):
-    """A result of ours that no paper states."""
+    """A result of ours that no paper states, or what we expected and did not find."""
+
+    expect: FindingStatus = "holds"
+    """The known status."""
+    reason: Text | None = None
+    """Why it was expected, and why it is not so; where it does not hold."""
+
+    def requirements(self) -> dict[str, bool]:
+        """See `Statement.requirements`."""
+        return super().requirements() | {"reason": self.expect != "holds"}
 
 
 class Setup(ConfigModel):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pandas as pd
 from pydantic import TypeAdapter
 
-from neuralrace.claims.judge import ClaimRow, FindingRow, Row, allowed
+from neuralrace.claims.judge import ClaimRow, FindingRow, Row, allowed, lost_with
 from neuralrace.claims.pages import (
     findings_page,
     index_page,
@@ -21,7 +21,9 @@ from neuralrace.claims.pages import (
     surprise_told,
 )
 from neuralrace.claims.picture import picture
-from neuralrace.claims.robustness import RobustnessTable, VariantVerdicts
+from neuralrace.claims.variants import VariantTable
+from neuralrace.config.load import config_folder
+from neuralrace.config.variants import VariantSet
 from neuralrace.errors import UserError, shorten
 from neuralrace.results.atomic import write_text
 from neuralrace.results.checksums import check_checksum
@@ -30,7 +32,6 @@ R = TypeVar("R", bound=Row)
 
 _CLAIMS = TypeAdapter(list[ClaimRow])
 _FINDINGS = TypeAdapter(list[FindingRow])
-_ROBUSTNESS = TypeAdapter(dict[str, VariantVerdicts])
 
 PAGES = "claims"
 """Folder of the pages of papers, beside the tables."""
@@ -158,34 +159,40 @@ def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
         ) from error
 
 
-def write_robustness(table: RobustnessTable, path: Path) -> None:
-    """Writes the verdicts of the robustness runs as JSON; the write is atomic.
+def write_variants(table: VariantTable, path: Path) -> None:
+    """Writes the outcome of a set as JSON; the write is atomic.
 
     Raises:
         UserError: the folder cannot be written to.
     """
-    write_text(_ROBUSTNESS.dump_json(dict(table), indent=2).decode() + "\n", path)
+    write_text(table.model_dump_json(indent=1, exclude_none=True) + "\n", path)
 
 
-def read_robustness(path: Path) -> dict[str, VariantVerdicts]:
-    """The verdicts of the robustness runs; empty where there is no such file.
+def variants_path(folder: Path, group: VariantSet) -> Path:
+    """The outcome of a set in a results folder, or else the one that is released."""
+    own = folder / f"{group}.json"
+    return own if own.exists() else config_folder() / f"{group}.json"
+
+
+def read_variants(path: Path) -> VariantTable:
+    """The outcome of a set; empty where there is no such file.
 
     Raises:
         UserError: the file is damaged or holds something else.
     """
     if not path.exists():
-        return {}
+        return VariantTable()
     try:
         content = path.read_bytes()
         check_checksum(path, hashlib.sha256(content).hexdigest())
-        return _ROBUSTNESS.validate_json(content)
+        return VariantTable.model_validate_json(content)
     except UserError:  # the checksum; it is a ValueError too
         raise
     except (OSError, ValueError) as error:
         raise UserError(
-            f"holds no verdicts of robustness runs ({error})",
+            f"holds no outcome of a set ({error})",
             file=path,
-            remedy="run make robustness again",
+            remedy=f"run make {path.stem} again",
         ) from error
 
 
@@ -218,10 +225,10 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
             "metrics": " ".join(row.metrics),
             "version": version("neuralrace"),
         }
-        if row.robustness:
-            added["fresh_verdict"] = row.robustness.verdict
-            added["fresh_measured"] = row.robustness.measured
-            added["changes_with"] = "; ".join(row.robustness.lost)
+        if row.blind:
+            added["fresh_verdict"] = row.blind.verdict
+            added["fresh_measured"] = row.blind.measured
+        added["changes_with"] = "; ".join(lost_with(row.ranges, row.verdict))
         if isinstance(row, ClaimRow):
             printed = row.source_setup.printed.items()
             added["setup"] = "; ".join(f"{key}: {value}" for key, value in printed)

@@ -73,7 +73,7 @@ def export(
 
     A result file is finished once it has a checksum file. Tables of claims, findings and metrics
     are reduced to the packed cells. A figure is packed if it was drawn from packed cells only.
-    Logs, checkpoints, robustness runs and smoke runs are left out.
+    Logs, checkpoints, variants and smoke runs are left out.
 
     Args:
         folder: the results folder.

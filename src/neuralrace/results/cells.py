@@ -489,7 +489,7 @@ def open_results(
         folder: folder of `<paper>/<experiment>/<label>/{trajectory,theory,metrics}.nc`.
         cell_ids: identifiers `paper/experiment/label` of cells, in their order; all cells with
             files when absent.
-        variant: name of a robustness run, to open `<paper>/<experiment>/<variant>/<label>`; the
+        variant: name of a variant, to open `<paper>/<experiment>/<variant>/<label>`; the
             cells themselves when absent.
         expected: digest that the specification of each file must have, by cell and kind of file;
             any when absent.
@@ -509,7 +509,7 @@ def open_results(
         raise UserError("give the path of a results folder", key="folder", value=folder)
     root = Path(folder)
     if cell_ids is None:
-        # exactly three levels: the files of robustness runs and smoke runs are deeper
+        # exactly three levels: the files of variants and smoke runs are deeper
         folders = [root]
         for _ in IDENTIFIER:
             folders = [path for parent in folders for path in _inside(parent) if path.is_dir()]

@@ -27,8 +27,8 @@ Stage = Literal[
     "judge",
     "draw",
     "plot",
-    "robustness",
-    "judge_robustness",
+    "variants",
+    "judge_variants",
 ]
 """Each stage is a module of that name in `neuralrace.workflow`, which its jobs call."""
 RUNNER = "neuralrace.workflow.worker"

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from neuralrace.config.robustness import DOUBLED
 from neuralrace.config.variables import REGISTRIES
+from neuralrace.config.variants import DOUBLED, VARIANT_SETS
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.results.cells import IDENTIFIER, cell_name
@@ -85,7 +85,7 @@ def _outputs(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
     Other files in these folders are ignored, as the user may have put them there.
     """
     yield root / "claims.sha256", [root / name for name in TABLES]
-    for name in ("metrics.csv", "robustness.json"):
+    for name in ("metrics.csv", *(f"{group}.json" for group in VARIANT_SETS)):
         yield checksum_path(root / name), [root / name]
     drawn = {path for path in gallery.rglob("*.sha256") if read_checksums(path)}
     for path in sorted(drawn | {gallery / f"{name}.sha256" for name in FIGURES}):
@@ -157,7 +157,7 @@ def _problems_of_result(path: Path, root: Path, planned: str | None) -> Iterator
         elif checksums.fingerprint not in ("", own):
             problem = "names another cell, specification or code than its checksum file"
             yield UserError(problem, file=path)
-        # not `root`: cells of robustness runs have their inputs in a deeper results folder
+        # not `root`: variants of cells have their inputs in a deeper results folder
         yield from _problems_of_inputs(path, checksums, path.parent.parent.parent.parent)
     for problem in _values_not_finite(dataset):
         yield UserError(problem, file=path)
@@ -166,7 +166,7 @@ def _problems_of_result(path: Path, root: Path, planned: str | None) -> Iterator
 def _in_its_folder(path: Path, root: Path, cell: tuple[str, ...]) -> bool:
     """Whether the folders of a file below `root` are those of its cell.
 
-    They are `paper/experiment/label`, or `paper/experiment/variant/label` for a robustness run.
+    They are `paper/experiment/label`, or `paper/experiment/variant/label` for a variant.
     Folders above `root` may have any name.
     """
     parts = path.parent.relative_to(root).parts

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from neuralrace.claims.judge import judge_claims
 from neuralrace.claims.spec import planned_claims
-from neuralrace.claims.table import read_robustness, write_tables
+from neuralrace.claims.table import read_variants, variants_path, write_tables
+from neuralrace.claims.variants import VariantTable
+from neuralrace.config.variants import VariantSet
 from neuralrace.workflow.job import Job
 
 
@@ -13,7 +15,7 @@ def run(
     job: Job,
     code: str,
     cells: Mapping[str, Mapping[str, str]],
-    robustness: str,
+    tables: Mapping[VariantSet, str],
     statements: str,
 ) -> None:
     """Writes the tables of claims and findings, surprising ones included.
@@ -22,7 +24,7 @@ def run(
         job: with metrics files and the papers' `claims.yaml` as inputs.
         code: checksum of the code when the job was planned.
         cells: all cells, with the checksums of their files' specifications.
-        robustness: checksum of `robustness.json` beside the tables; empty where there is none.
+        tables: checksum of the outcome of each set of variants; empty where there is none.
         statements: fingerprint of the claims when the job was planned.
 
     Raises:
@@ -32,9 +34,17 @@ def run(
     claims = planned_claims([Path(p) for p in job.inputs if p.endswith(".yaml")], statements)
     metrics = [path for path in job.inputs if path.endswith(".nc")]
     with job.writing(
-        "judge", code, folder / "claims.sha256", folder, statements, robustness, inputs=metrics
+        "judge",
+        code,
+        folder / "claims.sha256",
+        folder,
+        statements,
+        *tables.values(),
+        inputs=metrics,
     ):
-        variants = read_robustness(folder / "robustness.json")
-        judged, findings = judge_claims(claims, folder, list(cells), variants, cells)
+        varied: dict[VariantSet, VariantTable] = {
+            group: read_variants(variants_path(folder, group)) for group in tables
+        }
+        judged, findings = judge_claims(claims, folder, list(cells), varied, cells)
         write_tables(judged, findings, folder)
     job.report(f"{len(judged)} claims: {folder}/claims.md, {len(findings)} findings: findings.md")

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from neuralrace.claims.inputs import needed_cells
-from neuralrace.claims.robustness import robustness_cells
 from neuralrace.claims.spec import Claims, claims_fingerprint, read_claims
+from neuralrace.claims.table import variants_path
+from neuralrace.claims.variants import variant_cells
 from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.config.cost import Cost, estimate_cost
 from neuralrace.config.load import merge_configs, paper_files, read_file, read_plan
 from neuralrace.config.location import COMMAND_LINE
 from neuralrace.config.variables import FileKind
+from neuralrace.config.variants import VARIANT_SETS, VariantSet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import input_files, matching_cells
@@ -224,34 +226,41 @@ class Study:
         """Params of a rule that reads the metrics of all cells."""
         return {"code": code_sha256(stage), "cells": self.spec_digests(self.plan.cells)}
 
-    # Robustness runs -----------------------------------------------------------------------------
+    # Variants ------------------------------------------------------------------------------------
 
     @cached_property
-    def robustness(self) -> dict[str, dict[str, Cell]]:
-        """Cells of the robustness runs, by experiment `paper/experiment`, then `variant/label`."""
-        return robustness_cells(self._claims, self.plan.cells)
+    def variants(self) -> dict[VariantSet, dict[str, dict[str, Cell]]]:
+        """Cells of each set, by experiment `paper/experiment`, then `variant/label`."""
+        return {
+            group: variant_cells(self._claims, self.plan.cells, group) for group in VARIANT_SETS
+        }
 
-    def robustness_files(self) -> list[str]:
-        """Paths of the lists of failed robustness runs, one for each experiment."""
-        return [f"{self.results}/robustness/{name}/failed.json" for name in self.robustness]
+    def variant_files(self, group: VariantSet) -> list[str]:
+        """Paths of the lists of failed variants of a set, one for each experiment."""
+        folder = f"{self.results}/variants/{group}"
+        return [f"{folder}/{name}/failed.json" for name in self.variants[group]]
 
-    def robustness_code(self, experiment: str) -> dict[str, str]:
-        """Checksum of the code that computes each robustness run of an experiment."""
-        cells = self.robustness[experiment].items()
-        return {label: code_sha256("robustness", cell.modules) for label, cell in cells}
+    def variant_code(self, group: VariantSet, experiment: str) -> dict[str, str]:
+        """Checksum of the code that computes each variant of an experiment's cells."""
+        cells = self.variants[group][experiment].items()
+        return {label: code_sha256("variants", cell.modules) for label, cell in cells}
 
-    def robustness_checksum(self) -> str:
-        """Checksum of the verdicts of the robustness runs; empty where there are none."""
-        path = Path(self.results, "robustness.json")
-        return file_sha256(path) if path.is_file() else ""
+    def variant_checksums(self) -> dict[VariantSet, str]:
+        """Checksum of the outcome of each set; empty where there is none."""
+        checksums: dict[VariantSet, str] = {}
+        for group in VARIANT_SETS:
+            path = variants_path(Path(self.results), group)
+            checksums[group] = file_sha256(path) if path.is_file() else ""
+        return checksums
 
-    def robustness_seconds(self, experiment: str) -> float:
-        """Estimated core-seconds of the robustness runs of an experiment."""
-        return sum(estimate_cost(cell).seconds() for cell in self.robustness[experiment].values())
+    def variant_seconds(self, group: VariantSet, experiment: str) -> float:
+        """Estimated core-seconds of the variants of an experiment's cells."""
+        cells = self.variants[group][experiment].values()
+        return sum(estimate_cost(cell).seconds() for cell in cells)
 
-    def robustness_memory(self, experiment: str, attempt: int) -> int:
+    def variant_memory(self, group: VariantSet, experiment: str, attempt: int) -> int:
         """Megabytes to request from a cluster."""
-        cells = self.robustness[experiment].values()
+        cells = self.variants[group][experiment].values()
         return self._megabytes(max(estimate_cost(cell).memory_mb for cell in cells), attempt)
 
     # Resources -----------------------------------------------------------------------------------
@@ -304,7 +313,10 @@ class Study:
         """Paths of all files that the workflow writes, with their checksum files."""
         drawn = [Path(png) for png in (*self.figure_files(), *self.plot_files)]
         pictures = [png.with_suffix(kind) for png in drawn for kind in (*PICTURES, ".sha256")]
-        single = [Path(self.results, name) for name in ("metrics.csv", "robustness.json")]
+        single = [
+            Path(self.results, name)
+            for name in ("metrics.csv", *(f"{group}.json" for group in VARIANT_SETS))
+        ]
         single += map(Path, self.fingerprints)
         tables = [
             Path(self.results, name) for name in (*TABLES, *self.claim_pages, "claims.sha256")

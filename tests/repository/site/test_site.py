@@ -23,8 +23,8 @@ DOCS = REPOSITORY / "docs"
 CLAIMS = read_claims(sorted(REPOSITORY.glob("config/*/claims.yaml")))
 TERMS = (
     "cell", "run", "ensemble", "gating scheme", "pathway", "race", "ReLN", "init scale",
-    "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "discrepant",
-    "differs here", "checksum file", "key",
+    "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "wrong",
+    "not reproduced", "checksum file", "key",
 )  # fmt: skip
 ELSEWHERE = re.compile(
     r"<(?:script|link|img|iframe|source|video)\b[^>]*?\b(?:src|href|srcset)=[\"'](?:https?:)?//[^>]*"

@@ -91,11 +91,11 @@ def test_a_file_in_place_of_another_is_reported_and_recomputed(finished):
 
 
 def test_a_surprising_claim_fails_and_leaves_its_table(finished):
-    finished.claim(expect="differs here", reason="a mistake of this test")
+    finished.claim(expect="not reproduced", reason="a mistake of this test")
     printed = finished.snakemake("claims", fails=True)
     table = (finished.path / "results/claims.md").read_text()
     finished.claim()
-    surprise = "known as differs here, came out reproduced"
+    surprise = "known as not reproduced, came out reproduced"
     assert surprise in printed
     assert surprise in table
     assert "Traceback" not in printed

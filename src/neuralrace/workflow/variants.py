@@ -1,8 +1,4 @@
-"""Stage `robustness`: the robustness runs of an experiment.
-
-All of its cells are run again with fresh seeds, and with settings doubled that the paper does not
-print.
-"""
+"""Stage `variants`: an experiment's cells again, with fresh seeds, or with settings doubled."""
 
 import json
 from collections.abc import Mapping
@@ -37,8 +33,7 @@ def run(job: Job, cells: Mapping[str, str], code: Mapping[str, str]) -> None:
     folder = job.output.parent
     variants = {label: Cell.model_validate_json(spec) for label, spec in cells.items()}
     guards = {
-        label: code_guard("robustness", cell.modules, code[label])
-        for label, cell in variants.items()
+        label: code_guard("variants", cell.modules, code[label]) for label, cell in variants.items()
     }
     failed = {}
     for number, (label, cell) in enumerate(variants.items(), start=1):

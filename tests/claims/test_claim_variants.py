@@ -119,10 +119,10 @@ def test_undecided_with_fresh_seeds_is_another_verdict(judged):
 
 
 def test_a_contradicted_statement_is_robust_if_contradicted_again(judged):
-    wrong = claim(value=3.0, expect="discrepant", fair="yes")
+    wrong = claim(value=3.0, expect="wrong", fair="yes")
     _, (row,) = judged(wrong, **dict.fromkeys(VARIANTS, GOOD))
     assert (row.status, row.robustness.verdict, row.robustness.survives) == (
-        "discrepant",
+        "wrong",
         "contradicted",
         True,
     )

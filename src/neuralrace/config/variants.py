@@ -1,4 +1,4 @@
-"""Robustness runs: cells with fresh seeds, and with one quantity doubled.
+"""Variants of cells: with fresh seeds, and with one quantity doubled.
 
 They test claims that were written with the results in view. Every variant has fresh seeds of runs
 and of datasets. All variants but `fresh` also double one quantity that the papers do not state.
@@ -13,6 +13,9 @@ from pydantic import ValidationError
 from neuralrace.config.cell import Cell
 
 Variant = Literal["fresh", "samples", "widths", "steps", "step_size"]
+VariantSet = Literal["blind", "ranges"]
+"""What variants are for: `blind` judges with fresh seeds, of which nothing was known when claims
+were written; `ranges` tries other values of what papers do not print."""
 
 OFFSET = 7919
 """Added to every seed. It is the thousandth prime, so that it is not tuned."""
@@ -25,6 +28,11 @@ DOUBLED: dict[Variant, tuple[str, ...]] = {
     "step_size": ("training.learning_rate",),
 }
 """The keys of a specification that a variant doubles."""
+VARIANT_SETS: dict[VariantSet, tuple[Variant, ...]] = {
+    "blind": ("fresh",),
+    "ranges": ("samples", "widths", "steps", "step_size"),
+}
+"""The variants of each set."""
 
 
 def variant_of(cell: Cell, variant: Variant) -> Cell | None:
