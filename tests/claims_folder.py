@@ -88,7 +88,9 @@ def claim(kind="equality", value=1.0, tolerance=0.1, expect="reproduced", **chan
         "quote": "It is so.",
         "setup": "main",
         "expect": expect,
-        "reason": None if expect == "reproduced" else "it is known",
+        "reason": None if expect in ("reproduced", "identity", "analogue") else "it is known",
+        "identity": "it is one" if expect == "identity" else None,
+        "analogue": "digits for photographs" if expect == "analogue" else None,
         "fair": "so it reads" if expect == "wrong" else None,
         "grade": "slip" if expect == "wrong" else None,
     }

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from claims_folder import claim, finding, measure, unassessed
-from neuralrace.claims.judge import allowed, confidence_interval, judge
-from neuralrace.claims.spec import Finding
+from neuralrace.claims.judge import allowed, confidence_interval, judge, known_claims
+from neuralrace.claims.sentences import sentences
+from neuralrace.claims.spec import Finding, read_claims
 from neuralrace.results.cells import CellResults, Results
 
 SPREAD = np.array([0.98, 1.0, 1.02, 1.01])
@@ -242,10 +243,16 @@ PROOF = {"argument": "for n = 2 it is not so"}
         (1.0, OURS, "not reproduced"),
         (1.0, OURS | PROOF, "wrong"),  # an argument holds in any set-up
         (0.1, OURS | PROOF, "undecided"),
+        (0.0, {"identity": "it is one"}, "identity"),
+        (1.0, {"identity": "it is one"}, "wrong"),
+        (0.0, {"analogue": "digits in place of photographs"}, "analogue"),
+        (1.0, OURS | {"analogue": "digits in place of photographs"}, "not reproduced"),
     ],
 )
 def test_status(work, shift, more, status):
     work.per_seed("deep_linear/e/main", SPREAD + shift)
+    if "identity" in more:
+        more = more | {"expect": "identity"}
     if "argument" in more:
         more = more | {"expect": "wrong"}
     (row,) = work.judge(claim(**({"expect": status} | more)))
@@ -268,7 +275,7 @@ def test_another_status_than_the_known_one_is_a_surprise(work, expect, shift, st
     assert row.surprise == (None if expect == status else surprise)
 
 
-def test_a_computed_difference_without_differs_is_enough_for_differs_here(work):
+def test_a_computed_difference_without_differs_is_enough_for_not_reproduced(work):
     setups = {"main": {"locator": "sec. 2", "printed": {}, "keys": {"training.steps": 10}}}
     for steps, status in ((10, "wrong"), (20, "not reproduced")):
         work.per_seed(f"deep_linear/e/{steps}", SPREAD + 1, {"training": {"steps": steps}})
@@ -285,7 +292,61 @@ def test_a_finding_must_hold(work, shift, status):
     work.per_seed("deep_linear/e/main", SPREAD + shift)
     (row,) = work.judge_findings(finding())
     assert row.status == status
-    assert row.surprise == (None if status == "holds" else f"known to hold, came out {status}")
+    assert row.surprise == (None if status == "holds" else f"known as holds, came out {status}")
+
+
+def test_a_finding_that_is_known_not_to_hold(work):
+    work.per_seed("deep_linear/e/main", SPREAD + 1)
+    known, sudden = work.judge_findings(
+        finding(expect="does not hold", reason="it was expected from theory"), finding(id="sudden")
+    )
+    assert (known.status, known.surprise) == ("does not hold", None)
+    assert known.reason == "it was expected from theory"
+    assert sudden.surprise == "known as holds, came out does not hold"
+
+
+def test_an_argument_needs_no_measure(work):
+    absent = {"measure": None, "expected": None, "tolerance": None, "alternatives": None}
+    proof = {"expect": "wrong", "argument": "for n = 2 it is not so"}
+    (row,) = work.judge(claim(**proof | absent))
+    assert (row.status, row.verdict, row.surprise) == ("wrong", None, None)
+
+
+def test_a_claim_without_a_measured_rival_is_weak(work):
+    work.per_seed("deep_linear/e/main", SPREAD)
+    work.per_seed("deep_linear/f/main", SPREAD + 5)
+    measured = {"name": "measured", "measure": measure("*/f/*")}
+    number = {"name": "a number", "value": 5.0, "source": "theory"}
+    on = {"measure": measure("*/e/*")}
+    one, other = work.judge(
+        claim(alternatives=[number], **on), claim(id="b", alternatives=[number, measured], **on)
+    )
+    assert (one.weak, other.weak) == (True, False)
+
+
+def test_claims_of_one_quote_are_one_sentence(work):
+    work.per_seed("deep_linear/e/main", SPREAD)
+    rows = work.judge(
+        claim(id="a"),
+        claim(id="b", quote="And so is this."),
+        claim(id="c", quote="It  is\nso."),
+        unassessed(id="d"),
+    )
+    assert [row.sentence for row in rows] == [1, 2, 1, 1]
+    one, other = sentences(rows)
+    assert ([row.id for row in one.rows], one.status, one.deciding.id) == (
+        ["a", "c", "d"], "reproduced", "a",
+    )  # fmt: skip
+    assert other.number == 2
+
+
+def test_what_is_known_needs_no_results(work):
+    path = work.write(claim(expect="wrong", **OURS), findings=[finding()])
+    (row,), (found,) = known_claims(read_claims([path]))
+    assert (row.status, row.verdict, row.measured, row.differs) == (
+        "wrong", None, None, ("the data are ours",),
+    )  # fmt: skip
+    assert (row.title, row.sentence, found.status) == ("On learning", 1, "holds")
 
 
 def test_undefined_seeds_are_counted(work):

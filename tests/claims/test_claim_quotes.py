@@ -45,23 +45,36 @@ def test_exact_quotes_pass(work, texts, quote):
 
 
 @pytest.mark.parametrize(
-    ("quote", "missing"),
+    "quote",
     [
-        ("Modes are learned two by two", "Modes are learned two by two"),
-        ("modes are learned", "modes are learned"),  # case counts
-        ("First … Modes are lost", "Modes are lost"),
-        ("then all ends. … First things", "First things"),  # in the order of the text
-        ("first … things first", "things first"),  # parts do not overlap
-        ("First…things", "First…things"),  # not set apart by spaces
-        ("one by one … one", "one"),  # each part stands for itself
+        "Modes are learned two by two",
+        "modes are learned",  # case counts
+        "First … Modes are lost",
+        "then all ends. … First things",  # in the order of the text
+        "first … things first",  # parts do not overlap
+        "First…things",  # not set apart by spaces
+        "one by one … one",  # each part stands for itself
+        "First.*ends",  # no pattern
     ],
 )
-def test_a_changed_quote_is_reported(work, texts, quote, missing):
+def test_a_changed_quote_is_reported(work, texts, quote):
     path = quoting(work, "First things first.", quote)
     with pytest.raises(UserError, match="not in the source") as error:
         quotes.check([path], texts)
     assert (error.value.file, error.value.key) == (str(path), "claim-1.quote")
-    assert error.value.value == repr(missing)
+    assert error.value.value == repr(quote)
+
+
+@pytest.mark.parametrize(("left_out", "exact"), [(200, True), (201, False)])
+def test_an_omission_is_short(work, texts, left_out, exact):
+    text = f"One{'x' * left_out}two{'x' * 150}three."
+    (texts / "long.txt").write_text(text, encoding="utf-8")
+    path = work.write(claim(quote="One … two … three."), source=source(text))
+    if exact:
+        assert quotes.check([path], texts) == 1
+    else:
+        with pytest.raises(UserError, match="at most 200 characters for each …"):
+            quotes.check([path], texts)
 
 
 def test_mistakes_of_all_papers_are_reported_at_once(work, texts):
@@ -97,8 +110,8 @@ def test_command_line(work, texts, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == "2 quotes are exact\n"
     quoting(work, "Never.").rename(folder / "claims.yaml")
     assert quotes.main([str(texts)]) == 1
-    expected = "config/a/claims.yaml: claim-0.quote: 'Never.': not in the source\n"
-    assert capsys.readouterr().err == expected
+    expected = "config/a/claims.yaml: claim-0.quote: 'Never.': not in the source"
+    assert capsys.readouterr().err.startswith(expected)
     for arguments in ([], [str(texts), str(texts)], [str(texts / "none")]):
         assert quotes.main(arguments) == 2
         assert "usage: python -m neuralrace.claims.quotes" in capsys.readouterr().err

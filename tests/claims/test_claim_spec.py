@@ -8,6 +8,7 @@ from claims_folder import SETUP, SOURCE, claim, finding, measure, unassessed
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.claims.judge import ClaimRow, FindingRow, JudgedAlternative
 from neuralrace.claims.quotes import ELLIPSIS
+from neuralrace.claims.sentences import STATUSES
 from neuralrace.claims.spec import (
     Alternative,
     Claim,
@@ -135,6 +136,14 @@ def test_mistakes_name_file_claim_key_and_value(work, content, key, value, words
         (claim(corrected_by="b"), "takes no corrected_by"),
         (claim(corrected_by="b", expect="undecided"), "takes no corrected_by"),
         (without(claim(expect="wrong"), "fair"), "'wrong' needs fair"),
+        (without(claim(expect="wrong"), "grade"), "'wrong' needs grade"),
+        (claim(grade="slip"), "'reproduced' takes no grade"),
+        (claim(follows_from="b"), "'reproduced' takes no follows_from"),
+        (without(claim(expect="identity"), "identity"), "'identity' needs identity"),
+        (claim(identity="it is one"), "'reproduced' takes no identity"),
+        (without(claim(expect="analogue"), "analogue"), "'analogue' needs analogue"),
+        (claim(expect="depends on"), "'depends on' needs depends"),
+        (unassessed(analogue="digits"), "'not assessed' takes no analogue"),
         (claim(fair="so it reads"), "'reproduced' takes no fair"),
         (claim(expect="not reproduced", fair="so"), "'not reproduced' takes no fair"),
         (claim(expect="not reproduced", argument="a proof"), "takes no argument"),
@@ -314,8 +323,7 @@ def test_manual_knows_every_key(key):
     assert any(re.search(rf"\b{key}\b", "".join(row)) for row in rows)
 
 
-@pytest.mark.parametrize("status", ["reproduced", "wrong", "not reproduced", "undecided",
-                                    "not assessed"])  # fmt: skip
+@pytest.mark.parametrize("status", STATUSES)
 def test_manual_says_when_each_status_comes_out(status):
     assert f"| `{status}` | " in MANUAL
 

@@ -1,25 +1,37 @@
 import csv
 import io
 import json
+from importlib.metadata import version
+from xml.etree import ElementTree
 
 import pytest
 
 from claims_folder import SETUP, claim, finding, measure, unassessed
 from neuralrace.claims.judge import judge_papers
-from neuralrace.claims.robustness import Robustness
-from neuralrace.claims.table import claims_table, read_tables, refuse_surprises, write_tables
+from neuralrace.claims.table import (
+    CLAIM_COLUMNS,
+    FINDING_COLUMNS,
+    claims_table,
+    read_tables,
+    refuse_surprises,
+    write_tables,
+)
+from neuralrace.claims.variants import VariantVerdict
 from neuralrace.errors import UserError
 
 SHARED = {
     "id", "paper", "kind", "statement", "status", "verdict", "surprise", "relation", "expected",
     "tolerance", "measured", "interval", "interval_is", "seeds", "undefined_seeds", "alternatives",
-    "depends", "robustness", "evidence", "metrics", "figure", "source", "why",
+    "depends", "blind", "ranges", "evidence", "metrics", "figure", "source", "why", "reason",
 }  # fmt: skip
 OF_CLAIMS = {
-    "locator", "quote", "source_setup", "differs", "reason", "argument", "fair", "corrected_by",
+    "title", "sentence", "locator", "quote", "source_setup", "differs", "grade", "weak",
+    "identity", "analogue", "argument", "fair", "follows_from", "corrected_by",
 }  # fmt: skip
-NESTED = {"robustness", "interval", "source_setup", "alternatives"}
-NAMES = ["claims.csv", "claims.json", "claims.md", "findings.csv", "findings.json", "findings.md"]
+NAMES = [
+    *("claims.csv", "claims.json", "claims.md", "claims.svg", "claims/deep_linear.md"),
+    *("claims/layer_dynamics.md", "findings.csv", "findings.json", "findings.md"),
+]
 
 
 @pytest.fixture
@@ -125,17 +137,18 @@ def test_csv(rows, tmp_path):
         list(csv.DictReader(io.StringIO((tmp_path / f"{name}.csv").read_bytes().decode())))
         for name in ("claims", "findings")
     )
-    flat = {"low", "high", "nearest_alternative", "robustness"}
-    assert set(claims[0]) == (SHARED | OF_CLAIMS) - NESTED | flat
-    assert set(findings[0]) == SHARED - NESTED | flat
+    assert tuple(claims[0]) == CLAIM_COLUMNS
+    assert tuple(findings[0]) == FINDING_COLUMNS
     assert float(claims[0]["low"]) == rows[0][0].interval[0]
     assert claims[0]["statement"] == "|a|\n  is b"
     assert claims[0]["quote"] == "It is\nso | here."
-    assert claims[0]["nearest_alternative"] == "nearest | of all: 2"
+    assert (claims[0]["rival"], claims[0]["rival_measured"]) == ("nearest | of all", "2.0")
+    assert claims[0]["setup"] == "network: one hidden layer"
+    assert (claims[1]["grade"], claims[1]["sentence"], claims[2]["sentence"]) == ("slip", "2", "2")
     assert claims[2]["differs"] == "data; sizes"
-    assert claims[5]["measured"] == claims[5]["nearest_alternative"] == ""
-    assert claims[4]["evidence"].endswith("results/deep_linear/f/main/metrics.nc")
+    assert claims[5]["measured"] == claims[5]["rival"] == ""
     assert claims[4]["metrics"] == "m"
+    assert {row["version"] for row in (*claims, *findings)} == {version("neuralrace")}
     assert findings[0]["status"] == "holds"
 
 
@@ -145,39 +158,85 @@ def columns(text):
     return {line.count("|") - 1 for line in lines}
 
 
-def test_markdown(rows, tmp_path):
+def test_page_of_a_paper(rows, tmp_path):
+    write_tables(*rows, tmp_path)
+    text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
+    assert text.startswith(
+        "# On learning\n\n"
+        "Of 2 sentences that were tested, 1 hold, 1 are wrong (1 errors, each counted once).\n"
+    )
+    for line in (
+        "## Wrong: 1",
+        "| [wrong](#wrong) | *slip*. *weak*. Something is so. | 1 [0.975, 1.03], n = 4 | 3 ± 0.1 "
+        "| far off: 1e+06 |  |",
+        "## Not reproduced: 1",
+        "## Undecided: 1",
+        "## Holds: 1",
+        "| [holds](#holds) | \\|a\\| is b | 1 [0.975, 1.03], n = 4 | 1 ± 0.1 "
+        "| nearest \\| of all: 2 | `deep_linear/staircase` |",
+        '<a id="wrong"></a>\n### wrong\n\n> “It is so.”\n\n(eq. 1)\n',
+        "- Status: wrong, slip\n- Why: a slip\n- Argument: a proof.\n",
+        "- Fair, by a second reader: it says so\n- Instead: [right](../findings.md#right)\n",
+        "- Depends on: the size\n",
+        "- Differs here: data; sizes\n",
+        "- Metrics: `m` of `deep_linear/e/main`\n",
+    ):
+        assert line in text
+    order = ("## Wrong", "## Not reproduced", "## Undecided", "## Holds", "## Details")
+    places = [text.index(heading) for heading in order]
+    assert places == sorted(places)
+    assert "Different from the known outcome" not in text
+    assert columns(text) == {6}
+    other = (tmp_path / "claims/layer_dynamics.md").read_text(encoding="utf-8")
+    assert (
+        "| [right](#right) | *weak*. Something is so. | 2, n = 1 | at most 2.1 | broken: 9 |"
+        in other
+    )
+    assert "| [skipped](#skipped) | Something is so. | other data |" in other
+
+
+def test_first_page(rows, tmp_path):
     write_tables(*rows, tmp_path)
     text = (tmp_path / "claims.md").read_text(encoding="utf-8")
     for line in (
-        "6 claims: 2 reproduced, 1 discrepant, 1 differs here, 1 undecided, 1 not assessed",
-        "4 claims: 1 reproduced, 1 discrepant, 1 differs here, 1 undecided",
-        "Intervals in brackets are 95% confidence intervals over seeds",
-        "it does not say that the paper is wrong",
-        '| <a id="holds"></a>holds (`deep_linear/staircase`) | eq. 1 | “It is so \\| here.” '
-        "| \\|a\\| is b | 1 ± 0.1 | 1.002 [0.9753, 1.03] | nearest \\| of all: 2 |  | reproduced |",
-        "| ≤ 2 (slack 0.1) | 2 | broken: 9 |  | reproduced |",
-        "| differs here (set-up differs) |",
-        "- **wrong** (discrepant): a slip. a proof. it says so. Instead: [right](#right).",
-        "- **elsewhere** (differs here): it is known. Differs: data; sizes. Depends on the size.",
-        "- **skipped** (not assessed): other data.",
+        "Of 3 sentences that were tested, 2 hold, 1 are wrong (1 errors, each counted once).",
+        "](claims.svg)",
+        "| Paper | Wrong | Holds |",
+        "| [deep_linear](claims/deep_linear.md) | 1 | 1 |",
+        "| [layer_dynamics](claims/layer_dynamics.md) | 0 | 1 |",
     ):
         assert line in text
-    assert text.index("## deep_linear") < text.index('id="wrong"') < text.index("## layer_dynamics")
-    assert "Different from the known outcome" not in text
-    assert "**holds**" not in text  # nothing to explain
-    assert columns(text) == {9}
 
 
-def test_markdown_of_findings(rows, tmp_path):
+def test_picture_has_a_tile_for_each_sentence(rows, tmp_path):
     write_tables(*rows, tmp_path)
+    drawn = ElementTree.parse(tmp_path / "claims.svg")
+    name = "{http://www.w3.org/2000/svg}"
+    links = {each.get("href"): each for each in drawn.iter(f"{name}a")}
+    assert list(links) == [
+        "claims/deep_linear.md#holds", "claims/deep_linear.md#wrong", "claims/layer_dynamics.md#right",
+    ]  # fmt: skip
+    told = [each.findtext(f"{name}title") for each in links.values()]
+    assert told == ["reproduced: It is so | here.", "wrong: It is so.", "reproduced: It is so."]
+    assert len({each.find(f"{name}rect").get("fill") for each in links.values()}) == 2
+
+
+def test_page_of_findings(rows, tmp_path):
+    claims, (found,) = rows
+    lost = found.model_copy(
+        update={"id": "lost", "status": "does not hold", "reason": "it was expected"}
+    )
+    write_tables(claims, [found, lost], tmp_path)
     text = (tmp_path / "findings.md").read_text(encoding="utf-8")
     assert text.startswith("# Findings\n\nResults of ours that no paper states")
-    assert "1 findings: 1 holds" in text
+    assert text.index("## Expected, and did not hold: 1") < text.index("## deep_linear: 1")
     assert (
-        '| <a id="found"></a>found | Something is so. Depends on a \\| b. | 1 ± 0.1 '
-        "| 1.002 [0.9753, 1.03] | nearest \\| of all: 2 |  | holds |"
+        "| [found](#found) | Something is so. Depends on a \\| b. | 1 [0.975, 1.03], n = 4 "
+        "| 1 ± 0.1 | nearest \\| of all: 2 |  |"
     ) in text
-    assert columns(text) == {7}
+    assert "| [lost](#lost) | Something is so. it was expected Depends on" in text
+    assert '<a id="lost"></a>' in text
+    assert columns(text) == {6}
 
 
 def test_limits_of_each_kind_are_shown(work, tmp_path):
@@ -190,15 +249,20 @@ def test_limits_of_each_kind_are_shown(work, tmp_path):
         claim(id="exact", value=1.125, tolerance=0.0, measure=measure("*/a"), expect="undecided"),
     )
     write_tables(rows, [], tmp_path)
-    text = (tmp_path / "claims.md").read_text(encoding="utf-8")
-    for words in ("| increases > 0.25 | 1 |", "| ≥ 2 | 2 [2, 2.25] |", "| 1.125 | 1.125 ["):
+    text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
+    for words in (
+        "| 1, n = 2 | increases by more than 0.25 |",
+        "| 2 [2, 2.25], n = 2 | at least 2 |",
+        "n = 2 | 1.125 |",
+    ):
         assert words in text
 
 
 def test_same_rows_give_the_same_bytes_and_nothing_else(rows, tmp_path):
     write_tables(*rows, tmp_path / "a")
     write_tables(*rows, tmp_path / "b")
-    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == NAMES
+    files = [path for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert sorted(path.relative_to(tmp_path / "a").as_posix() for path in files) == NAMES
     for name in NAMES:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
@@ -225,9 +289,9 @@ def test_surprises_are_written_and_refused(work, tmp_path):
     )
     claims, findings = judge_papers([path], work.results, work.cells)
     write_tables(claims, findings, tmp_path)
-    text = (tmp_path / "claims.md").read_text(encoding="utf-8")
-    assert "7 claims: 4 reproduced, 1 discrepant, 2 undecided" in text
-    assert text.index("## Different from the known outcome") < text.index("## deep_linear")
+    text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
+    assert text.index("## Different from the known outcome") < text.index("## Wrong")
+    assert "fails (eq. 1): known as reproduced" in (tmp_path / "claims.md").read_text()
     assert read_tables(tmp_path) == (claims, findings)
     with pytest.raises(UserError) as error:
         refuse_surprises([*claims, *findings])
@@ -236,7 +300,7 @@ def test_surprises_are_written_and_refused(work, tmp_path):
     both = "has no power against: too near"
     for words in (
         "- deep_linear: fails (eq. 1): known as reproduced, came out wrong: contradicted: "
-        "expected 2 ± 0.1, measured 1.002 [0.9753, 1.03]\n  To do: find what changed; before",
+        "expected 2 ± 0.1, measured 1 [0.975, 1.03], n = 4\n  To do: find what changed; before",
         "- deep_linear: close (eq. 1): known as reproduced, came out undecided: undecided: ",
         "To do: the seeds do not decide it",
         "- deep_linear: holds-now (eq. 1): known as wrong, came out reproduced: holds: ",
@@ -252,7 +316,7 @@ def test_surprises_are_written_and_refused(work, tmp_path):
         assert words in message
         assert words in text
     assert message.startswith("7 of 9 statements differ from their known outcome:\n")
-    line = "- deep_linear: found-not: known to hold, came out does not hold: contradicted: "
+    line = "- deep_linear: found-not: known as holds, came out does not hold: contradicted: "
     assert line in message
     assert line in (tmp_path / "findings.md").read_text(encoding="utf-8")
     assert line not in text
@@ -279,30 +343,20 @@ def test_an_unwritable_folder_is_refused(rows, tmp_path):
         write_tables(*rows, tmp_path / "taken")
 
 
-def with_robustness(row, **changes):
-    """A row with its robustness runs."""
-    robustness = {
-        "seeds": "7 to 9", "verdict": "holds", "measured": 1.01, "interval": (0.98, 1.04),
-        "stochastic": True, "survives": True, "lost": (), "doubled": (),
-    }  # fmt: skip
-    return row.model_copy(update={"robustness": Robustness(**robustness | changes)})
-
-
-def test_tables_show_robustness_runs(rows, tmp_path):
+def test_tables_show_variants(rows, tmp_path):
     claims, findings = rows
-    lost = ("twice the steps",)
-    shown = [
-        with_robustness(claims[0]),
-        with_robustness(claims[1], survives=False, lost=lost),
-        with_robustness(claims[2], stochastic=False),
-        *claims[3:],
-    ]
-    write_tables(shown, [with_robustness(findings[0], measured=None, interval=None)], tmp_path)
-    text = (tmp_path / "claims.md").read_text()
-    assert "| 1.01 [0.98, 1.04] | reproduced |" in text
-    assert "| 1.01 [0.98, 1.04]; verdict changes with twice the steps |" in text
+    fresh = VariantVerdict(
+        variant="fresh", seeds=(7, 9), verdict="holds", measured=1.01, interval=(0.98, 1.04)
+    )
+    doubled = VariantVerdict(variant="steps", seeds=(7, 9), verdict="undefined", told="it diverged")
+    first = claims[0].model_copy(update={"blind": fresh, "ranges": (doubled,)})
+    write_tables([first, *claims[1:]], findings, tmp_path)
+    text = (tmp_path / "claims/deep_linear.md").read_text()
+    assert "- With fresh seeds: holds, 1.01 [0.98, 1.04] (seeds 7 to 9)\n" in text
     assert (
-        "of 2 verdicts that depend on seeds, 2 (100%) are the same with fresh seeds, and 1 (50%)"
+        "- With our settings doubled: twice the steps: undefined, it diverged (seeds 7 to 9)\n"
     ) in text
-    assert "| holds | holds |" in (tmp_path / "findings.md").read_text()
-    assert read_tables(tmp_path)[0] == shown
+    row = next(csv.DictReader(io.StringIO((tmp_path / "claims.csv").read_text())))
+    assert (row["fresh_verdict"], row["fresh_measured"]) == ("holds", "1.01")
+    assert row["changes_with"] == "twice the steps"
+    assert read_tables(tmp_path)[0][0] == first

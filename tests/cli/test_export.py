@@ -28,6 +28,7 @@ from neuralrace.results.checksums import (
 CELLS = ("deep_linear/e/main", "deep_linear/f/seeds-1", "deep_linear/f/seeds-2", "other/e/main")
 TABLES = {f"results/{name}" for name in ("claims.json", "claims.md", "claims.csv", "findings.json")}
 TABLES |= {f"results/{name}" for name in ("findings.md", "findings.csv", "metrics.csv")}
+TABLES |= {f"results/{name}" for name in ("claims.svg", "claims/deep_linear.md")}
 CHECKSUMS = {f"results/{name}" for name in ("claims.sha256", "metrics.csv.sha256")}
 
 
@@ -63,7 +64,11 @@ def results(tmp_path, monkeypatch):
         ]
         digests = {table: file_sha256(place.results / table) for table in tables}
         Checksums("fingerprint", digests, inputs).write(place.results / name)
-    for left in ("logs/a.log", "checkpoints/a/b/c/whole.npz", "robustness/a/b/fresh/c/metrics.nc"):
+    for left in (
+        "logs/a.log",
+        "checkpoints/a/b/c/whole.npz",
+        "variants/blind/a/b/fresh/c/metrics.nc",
+    ):
         path = place.results / left
         path.parent.mkdir(parents=True)
         path.write_text("left behind")

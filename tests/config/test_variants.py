@@ -1,11 +1,11 @@
-"""Robustness runs: fresh seeds, and one quantity doubled."""
+"""Variants: fresh seeds, and one quantity doubled."""
 
 import json
 
 import pytest
 
 from builders import build_cell
-from neuralrace.config.robustness import OFFSET, variant_of
+from neuralrace.config.variants import OFFSET, variant_of
 
 SPEC = {
     "dataset": {"name": "gaussian_mixture", "samples_per_component": 20, "seed": 3},

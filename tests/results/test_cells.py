@@ -158,7 +158,7 @@ def test_experiments_have_one_or_several_cells(folder):
         results.cells("third")
 
 
-def test_robustness_runs_have_a_folder_between_experiment_and_label(folder):
+def test_variants_have_a_folder_between_experiment_and_label(folder):
     (cell,) = open_results(folder, ["alpha/first/a"], "fresh").values()
     assert cell.name == "alpha/first/a"
     assert cell.path("metrics") == folder / "alpha/first/fresh/a/metrics.nc"

@@ -113,7 +113,7 @@ NAMES = st.one_of(
 )  # fmt: skip
 FOLDERS = st.one_of(
     st.sampled_from(["", *CELLS, *(str(Path(cell).parent) for cell in CELLS), "checkpoints",
-                     str(Path(CHECKPOINT).parent), "logs", "robustness/paper/experiment",
+                     str(Path(CHECKPOINT).parent), "logs", "variants/blind/paper/experiment",
                      "home/mine"]),
     st.lists(st.from_regex(r"[a-z]{1,5}", fullmatch=True), max_size=5).map("/".join),
 )  # fmt: skip

@@ -128,10 +128,10 @@ def test_cell_in_the_folder_of_another_is_a_problem(broken, tmp_path, with_plan)
     assert problems(paths[1].parent) == []  # alone, it may have any folder
 
 
-def test_robustness_runs_have_folders_of_their_variants(broken, tmp_path):
-    write_result(broken, tmp_path / "robustness/paper/experiment/fresh/main/trajectory.nc")
+def test_variants_have_folders_of_their_own(broken, tmp_path):
+    write_result(broken, tmp_path / "variants/blind/paper/experiment/fresh/main/trajectory.nc")
     assert problems(tmp_path) == []
-    assert problems(tmp_path / "robustness") == []
+    assert problems(tmp_path / "variants") == []
 
 
 def test_edited_specification_is_a_problem(broken, tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ PREAMBLE = (
     "Building DAG",
 )
 """Beginnings of the lines that Snakemake prints before it plans."""
-TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "robustness")
+TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "blind", "ranges")
 """Rows of its table of jobs that are targets or the total."""
 
 

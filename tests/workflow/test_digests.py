@@ -38,13 +38,13 @@ from neuralrace.workflow.study import Study
 study = Study({}, [])
 cell = "paper/experiment/main"
 parts = study.specifications(cell)
-runs = study.robustness["deep_linear/time_to_learn"]
+runs = study.variants["blind"]["deep_linear/time_to_learn"]
 more = {
     "train": parts["trajectory"].modules,
     "solve": parts["theory"].modules,
     "measure": parts["metrics"].modules,
     "draw": [FIGURES["paper/journey"].module],
-    "robustness": {m for c in runs.values() for m in c.modules},
+    "variants": {m for c in runs.values() for m in c.modules},
 }
 stages = sys.argv[1:]
 print(json.dumps({s: [str(f) for f in code_files(s, more.get(s, ()))] for s in stages}))
@@ -59,8 +59,8 @@ TARGETS = {
     "judge": ["claims", "--until", "measure", "judge"],
     "draw": ["figures/paper/journey.png"],
     "plot": ["figures/paper/experiment/main.png"],
-    "robustness": ["results/robustness/deep_linear/time_to_learn/failed.json"],
-    "judge_robustness": ["results/robustness.json"],
+    "variants": ["results/variants/blind/deep_linear/time_to_learn/failed.json"],
+    "judge_variants": ["results/blind.json"],
 }
 """Targets that run a stage, once its inputs exist."""
 BEFORE = {"tabulate": ["cells"]}

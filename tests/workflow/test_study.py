@@ -112,7 +112,7 @@ def test_to_plan_touches_no_file(folder):
     assert study.fingerprints
     assert study.outputs()
     assert study.estimate(1.0)
-    assert study.robustness_checksum() == ""
+    assert study.variant_checksums() == {"blind": "", "ranges": ""}
     assert everything(folder) == before
 
 
@@ -154,9 +154,10 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
     reads_others = {"make_haste/semantic"}
     own = {name for name in FIGURES if name.startswith("make_haste/")} - reads_others
     assert paper == [f"figures/{name}.png" for name in FIGURES if name in own]
-    for experiment in study.robustness:
-        assert study.robustness_memory(experiment, 1) > 0
-        assert study.robustness_seconds(experiment) > 0
+    for group, experiments in study.variants.items():
+        for experiment in experiments:
+            assert study.variant_memory(group, experiment, 1) > 0
+            assert study.variant_seconds(group, experiment) > 0
 
 
 # Configuration files ----------------------------------------------------------------------------

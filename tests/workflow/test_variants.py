@@ -1,4 +1,4 @@
-"""Robustness runs, from the command to the table of claims."""
+"""Variants, from the commands to the table of claims."""
 
 import json
 import shutil
@@ -6,10 +6,10 @@ import shutil
 import pytest
 import xarray as xr
 
-from neuralrace.config.robustness import OFFSET
+from neuralrace.config.variants import OFFSET
 
 pytestmark = pytest.mark.workflow
-FOLDER = "results/robustness/deep_linear/time_to_learn"
+FOLDER = "results/variants/{}/deep_linear/time_to_learn"
 COARSE = {
     "tolerance": {"value": 9.0, "why": "a coarse step"},
     "alternatives": [{"name": "ten times as long", "value": 11.0, "source": "made up"}],
@@ -21,46 +21,56 @@ def claim_row(workspace):
     return row
 
 
-def test_the_table_shows_robustness_runs(workspace):
+def test_the_table_shows_variants(workspace):
     changed = workspace.deep
     changed["time_to_learn"]["training"] = {"learning_rate": 0.47, "steps": 400}
     workspace.configure("deep_linear", changed)
     workspace.claim(**COARSE)
-    assert "robustness_runs" not in workspace.planned("claims")
-    assert workspace.planned("robustness") == {"robustness_runs": 1, "judge_robustness": 1}
-    workspace.snakemake("robustness")
-    with xr.open_dataset(workspace.path / FOLDER / "fresh/main/metrics.nc") as fresh:
+    assert "variants" not in workspace.planned("claims")
+    workspace.snakemake("claims")
+    assert claim_row(workspace)["blind"] is None
+    for group in ("blind", "ranges"):
+        assert workspace.planned(group) == {"variants": 1, "judge_variants": 1}
+        workspace.snakemake(group)
+    blind, ranges = (workspace.path / FOLDER.format(group) for group in ("blind", "ranges"))
+    with xr.open_dataset(blind / "fresh/main/metrics.nc") as fresh:
         assert fresh["seed"].values.tolist() == [OFFSET, OFFSET + 1]
-    variants = {path.parent.parent.name for path in (workspace.path / FOLDER).glob("*/main/*.nc")}
-    assert variants == {"fresh", "widths", "steps"}
-    failed = json.loads((workspace.path / FOLDER / "failed.json").read_text())
+    made = {path.parent.parent.name for path in ranges.glob("*/main/*.nc")}
+    assert made == {"widths", "steps"}
+    failed = json.loads((ranges / "failed.json").read_text())
     assert list(failed) == ["deep_linear/time_to_learn/step_size/main"], "its runs diverge"
+    assert (
+        "neuralrace"
+        in json.loads((workspace.path / "results/blind.json").read_text())["made_by"]["versions"]
+    )
 
     printed = workspace.snakemake("claims", fails=True)
     assert "the verdict changes with twice the step size; say on what it depends" in printed
-    robustness = claim_row(workspace)["robustness"]
-    assert robustness["seeds"] == f"{OFFSET} to {OFFSET + 1}"
-    assert (robustness["verdict"], robustness["survives"]) == ("holds", False)
-    assert robustness["lost"] == ["twice the step size"]
-    assert [each["variant"] for each in robustness["doubled"]] == ["widths", "steps", "step_size"]
-    assert "every run diverged" in json.dumps(robustness)
+    row = claim_row(workspace)
+    assert (row["blind"]["verdict"], row["blind"]["seeds"]) == ("holds", [OFFSET, OFFSET + 1])
+    assert [each["variant"] for each in row["ranges"]] == ["widths", "steps", "step_size"]
+    assert "every run diverged" in row["ranges"][-1]["told"]
 
     workspace.claim(**COARSE, depends="the step size")
-    workspace.snakemake("claims")  # starts no robustness runs, although the claims changed
-    assert claim_row(workspace)["robustness"] == robustness
+    workspace.snakemake("claims")  # starts no variants, although the claims changed
+    assert claim_row(workspace)["blind"] == row["blind"]
     assert claim_row(workspace)["surprise"] is None
+
+    # what the repository carries counts where there are no verdicts of one's own
+    released = workspace.path / "config/blind.json"
+    (workspace.path / "results/blind.json").rename(released)
+    workspace.snakemake("claims")
+    assert claim_row(workspace)["blind"] == row["blind"]
 
     workspace.claim(**COARSE | {"tolerance": {"value": 8.0, "why": "another"}})
     assert workspace.planned("claims") == {"judge": 1, "accept_claims": 1}
     workspace.snakemake("claims")
-    assert claim_row(workspace)["robustness"] is None, "another tolerance was not judged there"
+    assert claim_row(workspace)["blind"] is None, "another tolerance was not judged there"
 
     # runs of an earlier version, in a renamed folder that Snakemake has no record of, are kept
     moved = workspace.path / "results/moved"
-    (workspace.path / "results/robustness").rename(moved)
-    (workspace.path / "results/robustness.json").unlink()
+    (workspace.path / "results/variants").rename(moved)
     shutil.rmtree(workspace.path / ".snakemake")
-    moved.rename(workspace.path / "results/robustness")
-    workspace.edit("training/trainer.py")
-    assert workspace.planned("robustness") == {"judge_robustness": 1}
-    workspace.snakemake("robustness")
+    moved.rename(workspace.path / "results/variants")
+    assert workspace.planned("blind") == {"judge_variants": 1}
+    workspace.snakemake("blind")

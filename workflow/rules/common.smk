@@ -16,7 +16,7 @@ from neuralrace.extensions.registry import FIGURES
 from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.scheduling import begin_run, end_run
 from neuralrace.workflow.shutdown import handle_snakemake_signals
-from neuralrace.workflow.variants import Study
+from neuralrace.workflow.study import Study
 
 gc.disable()  # until jobs start: collecting garbage would make planning half a second longer
 STARTED = time.time()

@@ -278,6 +278,8 @@ def _status(claim: Claim, columns: Mapping[str, Any], differs: Sequence[str]) ->
         return "wrong"
     if verdict not in ("holds", "contradicted") or not _confirmed(columns):
         return "undecided"
+    if {"holds", "contradicted"} <= {verdict, *(each.verdict for each in columns["ranges"])}:
+        return "depends on"
     if verdict == "contradicted":
         return "not reproduced" if differs else "wrong"
     if claim.identity:

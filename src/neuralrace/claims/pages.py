@@ -96,10 +96,7 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
                 ("Claim", "Statement", "Measured", "Limit", "Nearest rival", "Figure"),
                 (_claim_line(row, links) for row in chosen),
             )
-    yield from ("", "## Details", "")
-    own = {row.id for row in rows}
-    for row in rows:
-        yield from _details(row, links, own)
+    yield from _all_details(rows, links)
 
 
 def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str) -> Iterator[str]:
@@ -126,28 +123,41 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
 
 
 def findings_page(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
-    """The page of findings: a line for each, by paper; first those that did not come out."""
+    """The page of findings: what did not hold, then a line for each that holds, then details."""
     yield from ("# Findings", "", "Results of ours that no paper states.", "", READING)
     yield from surprises(rows)
-    for title, chosen in (
-        ("Expected, and did not hold", [row for row in rows if row.status != "holds"]),
-        ("Hold", [row for row in rows if row.status == "holds"]),
-    ):
-        for paper, group in groupby(chosen, key=lambda row: row.paper):
-            listed = list(group)
-            yield from ("", f"## {title}, {paper}: {len(listed)}", "")
-            yield from _table(
-                ("Finding", "Statement", "Measured", "Limit", "Nearest rival", "Figure"),
-                (
-                    (
-                        f"{links.target(row.id)}{row.id}",
-                        " ".join(filter(None, (row.statement, _depends(row)))),
-                        *_numbers(row),
-                        links.figure(row.figure) if row.figure else "",
-                    )
-                    for row in listed
-                ),
-            )
+    failed = [row for row in rows if row.status != "holds"]
+    if failed:
+        yield from ("", f"## Expected, and did not hold: {len(failed)}", "")
+        yield from _findings_table(failed, links)
+    held = [row for row in rows if row.status == "holds"]
+    for paper, group in groupby(held, key=lambda row: row.paper):
+        listed = list(group)
+        yield from ("", f"## {paper}: {len(listed)}", "")
+        yield from _findings_table(listed, links)
+    yield from _all_details(rows, links)
+
+
+def _findings_table(rows: Sequence[FindingRow], links: Links) -> Iterator[str]:
+    for_each = (
+        (
+            links.claim(row.id),
+            " ".join(filter(None, (row.statement, row.reason, _depends(row)))),
+            *_numbers(row),
+            links.figure(row.figure) if row.figure else "",
+        )
+        for row in rows
+    )
+    yield from _table(
+        ("Finding", "Statement", "Measured", "Limit", "Nearest rival", "Figure"), for_each
+    )
+
+
+def _all_details(rows: Sequence[Row], links: Links) -> Iterator[str]:
+    yield from ("", "## Details", "")
+    own = {row.id for row in rows}
+    for row in rows:
+        yield from _details(row, links, own)
 
 
 def summary(rows: Sequence[ClaimRow]) -> str:
@@ -259,44 +269,45 @@ def _claim_line(row: ClaimRow, links: Links) -> tuple[str, ...]:
     return links.claim(row.id), statement, *_numbers(row), figure
 
 
-def _details(row: ClaimRow, links: Links, own: Collection[str]) -> Iterator[str]:
-    """Everything about a claim; `own` are the claims of the same page."""
+def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
+    """Everything about a claim or finding; `own` are the identifiers of the same page."""
 
     def link(other: str | None) -> str | None:
         return other and (links.claim if other in own else links.elsewhere)(other)
 
-    yield from (links.target(row.id), f"### {row.id}", "", f"> “{' '.join(row.quote.split())}”", "")
-    yield from (f"({row.locator})", "")
-    facts: dict[str, str | None] = {
-        "Statement": row.statement,
-        "Status": row.status + (f", {row.grade}" if row.grade else ""),
-        "Why": row.reason,
-        "Identity": row.identity,
-        "Analogue": row.analogue,
-        "Argument": row.argument,
-        "Fair, by a second reader": row.fair,
-        "Follows from": link(row.follows_from),
-        "Instead": link(row.corrected_by),
+    yield from (links.target(row.id), f"### {row.id}", "")
+    facts: dict[str, str | None] = {"Statement": row.statement}
+    if isinstance(row, ClaimRow):
+        yield from (f"> “{' '.join(row.quote.split())}”", "", f"({row.locator})", "")
+        facts |= {
+            "Status": row.status + (f", {row.grade}" if row.grade else ""),
+            "Why": row.reason,
+            "Identity": row.identity,
+            "Analogue": row.analogue,
+            "Argument": row.argument,
+            "Fair, by a second reader": row.fair,
+            "Follows from": link(row.follows_from),
+            "Instead": link(row.corrected_by),
+        }
+    facts |= {
         "Depends on": row.depends,
         "Measured": f"{measured(row)} ({row.interval_is})" if row.interval_is else measured(row),
-        "Limit": f"{limit(row)}. {row.source}. {row.why or ''}"
-        if row.expected is not None
-        else None,
+        "Limit": ". ".join(filter(None, (limit(row), row.source, row.why))),
         "Rivals": "; ".join(f"{each.name}: {measured(each)}" for each in row.alternatives),
         "With fresh seeds": row.blind and _variant(row.blind),
         "With our settings doubled": "; ".join(
             f"{WORDS[each.variant]}: {_variant(each)}" for each in row.ranges
         ),
-        "Set-up of the paper": "; ".join(
-            f"{key}: {value}" for key, value in row.source_setup.printed.items()
-        ),
-        "Differs here": "; ".join(row.differs),
-        "Metrics": "; ".join(
-            f"`{name}` of {', '.join(f'`{cell}`' for cell in cells)}"
-            for name, cells in row.metrics.items()
-        ),
-        "Figure": row.figure and links.figure(row.figure),
     }
+    if isinstance(row, ClaimRow):
+        printed = row.source_setup.printed.items()
+        facts["Set-up of the paper"] = "; ".join(f"{key}: {value}" for key, value in printed)
+        facts["Differs here"] = "; ".join(row.differs)
+    facts["Metrics"] = "; ".join(
+        f"`{name}` of {', '.join(f'`{cell}`' for cell in cells)}"
+        for name, cells in row.metrics.items()
+    )
+    facts["Figure"] = row.figure and links.figure(row.figure)
     for name, text in facts.items():
         if text:
             yield f"- {name}: {' '.join(text.split())}"

@@ -5,6 +5,7 @@ its checksum, and must contain each quote word for word.
 """
 
 import hashlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,19 +15,22 @@ from neuralrace.errors import UserError
 
 ELLIPSIS = " … "
 """Marks an omission in a quote."""
+LONGEST_OMISSION = 200
+"""Most characters that are left out at one place: further apart are two quotes."""
 
 
 def mistakes(file: Path, claims: ClaimFile, text: str) -> Iterator[UserError]:
-    """Errors of claims whose quote is not in the text; white space of any length counts as one."""
+    """Errors of claims whose quote is not in the text; white space of any length counts as one.
+
+    An omission is short: a quote from two places is two quotes.
+    """
     text = _folded(text)
     for claim in claims.claims:
-        start = 0
-        for part in _folded(claim.quote).split(ELLIPSIS):
-            place = text.find(part, start)
-            if place < 0:
-                yield UserError("not in the source", file=file, key=f"{claim.id}.quote", value=part)
-                break
-            start = place + len(part)
+        first, *others = (re.escape(part) for part in _folded(claim.quote).split(ELLIPSIS))
+        gap = f".{{0,{LONGEST_OMISSION}}}?"
+        if not re.search(gap.join([first, *others]), text):
+            problem = f"not in the source, with at most {LONGEST_OMISSION} characters for each …"
+            yield UserError(problem, file=file, key=f"{claim.id}.quote", value=claim.quote)
 
 
 def check(claim_files: Sequence[Path], folder: Path) -> int:

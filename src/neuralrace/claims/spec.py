@@ -366,6 +366,7 @@ class Claim(Statement):
             "identity": expect == "identity",
             "analogue": expect == "analogue"
             or (expect not in ("identity", "not assessed") and self.analogue is not None),
+            "depends": expect == "depends on" or self.depends is not None,
             "grade": wrong,
             "argument": wrong and self.argument is not None,
             "fair": wrong,
@@ -427,7 +428,7 @@ class ClaimFile(ConfigModel):
     findings: tuple[Finding, ...] = ()
     """Results of ours that no paper states."""
     undoubled: tuple[Text, ...] = ()
-    """Globs of cells that are too large to be doubled: their robustness runs have fresh seeds."""
+    """Globs of cells that are too large to be doubled: they are tried with fresh seeds only."""
 
     @property
     def statements(self) -> tuple[Claim | Finding, ...]:

@@ -14,7 +14,7 @@ from neuralrace.training.devices import visible_gpus
 
 LONGEST_NAME = 200
 """Most characters of a cell's label and of a results folder: file systems have room for 255."""
-RESERVED = frozenset({"checkpoints", "figures", "logs", "robustness", "slim", "smoke"})
+RESERVED = frozenset({"checkpoints", "figures", "logs", "slim", "smoke", "variants"})
 """Folders of the workflow, next to those of papers in results and among figures."""
 # Snakemake takes braces and globs in a path for patterns
 FOLDER = r"^[^{}*?\[\]\x00-\x1f]+$"

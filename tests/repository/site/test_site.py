@@ -14,8 +14,9 @@ from PIL import Image
 
 import neuralrace
 from builders import REPOSITORY
-from neuralrace.claims.judge import ClaimRow
+from neuralrace.claims.judge import known_claims
 from neuralrace.claims.spec import read_claims
+from neuralrace.claims.table import write_tables
 from neuralrace.extensions.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.figures import style
 
@@ -23,8 +24,8 @@ DOCS = REPOSITORY / "docs"
 CLAIMS = read_claims(sorted(REPOSITORY.glob("config/*/claims.yaml")))
 TERMS = (
     "cell", "run", "ensemble", "gating scheme", "pathway", "race", "ReLN", "init scale",
-    "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "wrong",
-    "not reproduced", "checksum file", "key",
+    "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "sentence",
+    "variant", "checksum file", "key",
 )  # fmt: skip
 ELSEWHERE = re.compile(
     r"<(?:script|link|img|iframe|source|video)\b[^>]*?\b(?:src|href|srcset)=[\"'](?:https?:)?//[^>]*"
@@ -97,8 +98,9 @@ def test_every_figure_is_in_the_gallery(site):
 def test_every_claim_and_finding_has_a_place(site):
     for file, written in CLAIMS.items():
         page = Page(site / "claims" / f"{file.parent.name}.html")
-        wanted = {f"claim-{statement.id}" for statement in written.statements}
-        assert wanted <= page.identifiers
+        assert {f"claim-{claim.id}" for claim in written.claims} <= page.identifiers
+        page = Page(site / "claims" / "findings.html")
+        assert {f"claim-{finding.id}" for finding in written.findings} <= page.identifiers
 
 
 def test_every_declaration_has_a_place(site):
@@ -171,39 +173,19 @@ def test_source_is_never_put_together_in_docs(extension):
 def test_measured_values_are_told_where_there_are_results(extension, tmp_path):
     import verdicts
 
-    file, written = next(iter(CLAIMS.items()))
-    claim = next(each for each in written.claims if each.judged)
-    row = ClaimRow(
-        id=claim.id,
-        paper=file.parent.name,
-        kind=claim.kind,
-        statement=claim.statement,
-        verdict="holds",
-        measured=0.123456,
-        interval=(0.1, 0.2),
-        interval_is="range over seeds",
-        seeds=7,
-        evidence=("results/a/b/c/metrics.nc",),
-        locator=claim.locator,
-        quote=claim.quote,
-        status="reproduced",
-        source_setup=written.setups[claim.setup],
-        differs=("sizes",),
+    (row, *_), _ = known_claims(CLAIMS)
+    judged = row.model_copy(
+        update={"verdict": "holds", "measured": 0.123456, "interval": (0.1, 0.2), "seeds": 7}
     )
-    rows = json.dumps([json.loads(row.model_dump_json())])
-    (tmp_path / "claims.json").write_text(rows, encoding="utf-8")
-    (tmp_path / "findings.json").write_text("[]", encoding="utf-8")
+    write_tables([judged], [], tmp_path)
     without = verdicts.pages(REPOSITORY, None)
     made = verdicts.pages(REPOSITORY, tmp_path)
-    page = f"claims/{file.parent.name}.rst"
+    page = f"claims/{row.paper}.md"
     told = set(made[page].splitlines()) - set(without[page].splitlines())
-    assert (
-        ":Measured: **0.1235** [0.1, 0.2] (range over seeds), 7 seeds :bdg-success:`holds`" in told
-    )
-    assert ":What differs here: sizes" in told
-    assert "   :Evidence: ``results/a/b/c/metrics.nc``" in told
-    assert "make claims" in without["claims/index.rst"]
-    assert "make claims" not in made["claims/index.rst"]
+    assert "- Measured: 0.123 [0.1, 0.2], n = 7" in told
+    assert f"(claim-{row.id})=" in made[page]
+    assert "make claims" in without["claims/index.md"]
+    assert "make claims" not in made["claims/index.md"]
 
 
 def test_notebooks_say_where_they_lack_results(extension):

@@ -138,7 +138,7 @@ def test_damage_is_named_where_a_copy_gave_files_other_times(made, injecting, co
     else:
         command = [*copy.split(), str(workspace.path / "results"), str(tmp_path)]
         subprocess.run(command, check=True)
-    files = [path for path in moved.rglob("*.nc") if "robustness" not in path.parts]
+    files = [path for path in moved.rglob("*.nc") if "variants" not in path.parts]
     files += [moved / name for name in ("claims.md", "claims.json", "metrics.csv")]
     kind = f"damage after {copy}: another file {way}"
     planned = {moved / path.relative_to(workspace.path / "results"): key

@@ -13,7 +13,7 @@ NAMES = (
     f"{CELL}/.trajectory.nc.tmp", f"{CELL}/.trajectory.nc.17.tmp", f"{CELL}/notes.md",
     f"{CELL}/trajectory.nc.last", "a/b/c/data.last", "a/b/c/metrics.nc", "thesis.sha256",
     "logs/mine.log", "checkpoints/deep_linear/time_to_learn/.main.npz.17.tmp",
-    "robustness/deep_linear/time_to_learn/notes.md", "figures/deep_linear/mine.png",
+    "variants/blind/deep_linear/time_to_learn/notes.md", "figures/deep_linear/mine.png",
 )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_a_run_touches_no_file_of_the_user_s(workspace, injecting, place):
         kind, group=GROUP, recovers="nothing to recover: it makes no difference"
     ) as fault:
         with fault.injection(len(NAMES)):
-            workspace.snakemake("robustness", *command)
+            workspace.snakemake("blind", *command)
             for _ in range(2):
                 workspace.snakemake(*targets, *command)
                 after = files(workspace.path)
@@ -53,7 +53,7 @@ def test_a_run_touches_no_file_of_the_user_s(workspace, injecting, place):
 
 
 def test_a_file_of_the_user_s_under_a_name_of_ours_is_not_replaced(workspace, injecting):
-    names = ("metrics.csv", "claims.md", "claims.sha256", "findings.csv", "robustness.json",
+    names = ("metrics.csv", "claims.md", "claims.sha256", "findings.csv", "blind.json",
              f"{CELL}/trajectory.nc", f"{CELL}/metrics.nc.sha256",
              "figures/deep_linear/time_to_learn.png")  # fmt: skip
     kind = "a file of the user's under the name of a result"

@@ -250,7 +250,7 @@ def test_sizes_beyond_any_machine(injecting):
 
 NAMES = [
     {"experiments": {name: {"one": CELL}}}
-    for name in ("smoke", "logs", "checkpoints", "robustness", "figures", "slim", "a.b", "a/b",
+    for name in ("smoke", "logs", "checkpoints", "variants", "figures", "slim", "a.b", "a/b",
                  "..", "A", "größe", "a b", "a\n", "", "a" * 300, "-n", "{x}")
 ] + [
     {"experiments": {"paper": {name: CELL}}} for name in ("../up", "a.b", "e" * 300, "{cell}")
