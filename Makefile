@@ -79,10 +79,16 @@ figures: $(RUNNING) ## train, solve, measure, judge and draw everything
 claims: $(RUNNING) ## judge the claims of the papers
 	$(SNAKEMAKE) claims
 
-.PHONY: blind ranges
-blind ranges: $(RUNNING) ## judge the claims again with fresh seeds (blind), or with our settings doubled (ranges)
-	$(SNAKEMAKE) $@
-	cp results/$@.json config/$@.json
+.PHONY: blind
+blind: $(RUNNING) ## judge the claims again with fresh seeds
+	$(SNAKEMAKE) blind
+	cp results/blind.json config/blind.json
+	$(SNAKEMAKE) claims
+
+.PHONY: ranges
+ranges: $(RUNNING) ## judge the claims again with each of our own settings doubled
+	$(SNAKEMAKE) ranges
+	cp results/ranges.json config/ranges.json
 	$(SNAKEMAKE) claims
 
 .PHONY: verify

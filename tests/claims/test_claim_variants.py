@@ -6,10 +6,10 @@ from builders import build_cell
 from claims_folder import claim, finding, measure
 from neuralrace.claims.judge import judge_claims, judge_variants
 from neuralrace.claims.spec import read_claims
-from neuralrace.claims.table import read_variants, refuse_surprises, variants_path, write_variants
+from neuralrace.claims.table import read_variants, refuse_surprises, write_variants
 from neuralrace.claims.variants import VariantTable, variant_cells, varied_statements
 from neuralrace.config.load import config_folder
-from neuralrace.config.variants import OFFSET, VARIANT_SETS
+from neuralrace.config.variants import OFFSET, VARIANT_SETS, variants_path
 from neuralrace.errors import UserError
 
 CELL = "deep_linear/e/main"

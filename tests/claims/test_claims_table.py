@@ -214,8 +214,10 @@ def test_picture_has_a_tile_for_each_sentence(rows, tmp_path):
     name = "{http://www.w3.org/2000/svg}"
     links = {each.get("href"): each for each in drawn.iter(f"{name}a")}
     assert list(links) == [
-        "claims/deep_linear.md#holds", "claims/deep_linear.md#wrong", "claims/layer_dynamics.md#right",
-    ]  # fmt: skip
+        "claims/deep_linear.md#holds",
+        "claims/deep_linear.md#wrong",
+        "claims/layer_dynamics.md#right",
+    ]
     told = [each.findtext(f"{name}title") for each in links.values()]
     assert told == ["reproduced: It is so | here.", "wrong: It is so.", "reproduced: It is so."]
     assert len({each.find(f"{name}rect").get("fill") for each in links.values()}) == 2

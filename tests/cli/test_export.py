@@ -60,7 +60,9 @@ def results(tmp_path, monkeypatch):
     inputs = recorded_checksums(place.results, [f"{cell}/metrics.nc" for cell in CELLS])
     for name in ("claims.sha256", "metrics.csv.sha256"):
         tables = [
-            Path(table).name for table in TABLES if ("metrics" in table) == ("metrics" in name)
+            table.removeprefix("results/")
+            for table in TABLES
+            if ("metrics" in table) == ("metrics" in name)
         ]
         digests = {table: file_sha256(place.results / table) for table in tables}
         Checksums("fingerprint", digests, inputs).write(place.results / name)

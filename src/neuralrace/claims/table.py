@@ -22,8 +22,6 @@ from neuralrace.claims.pages import (
 )
 from neuralrace.claims.picture import picture
 from neuralrace.claims.variants import VariantTable
-from neuralrace.config.load import config_folder
-from neuralrace.config.variants import VariantSet
 from neuralrace.errors import UserError, shorten
 from neuralrace.results.atomic import write_text
 from neuralrace.results.checksums import check_checksum
@@ -166,12 +164,6 @@ def write_variants(table: VariantTable, path: Path) -> None:
         UserError: the folder cannot be written to.
     """
     write_text(table.model_dump_json(indent=1, exclude_none=True) + "\n", path)
-
-
-def variants_path(folder: Path, group: VariantSet) -> Path:
-    """The outcome of a set in a results folder, or else the one that is released."""
-    own = folder / f"{group}.json"
-    return own if own.exists() else config_folder() / f"{group}.json"
 
 
 def read_variants(path: Path) -> VariantTable:

@@ -8,6 +8,7 @@ it anew.
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -24,8 +25,10 @@ from neuralrace.config.cell import Cell
 from neuralrace.config.variants import DOUBLED, VARIANT_SETS, Variant, VariantSet, variant_of
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
-from neuralrace.results.cells import Results
 from neuralrace.results.checksums import fingerprint
+
+if TYPE_CHECKING:  # a plan is made without xarray
+    from neuralrace.results.cells import Results
 
 WORDS: dict[Variant, str] = {
     "fresh": "fresh seeds",
@@ -67,7 +70,7 @@ class VariantTable(ConfigModel):
     statements: dict[str, Varied] = Field(default={})
     """By identifier."""
 
-    def of(self, statement: Statement, results: Results) -> tuple[VariantVerdict, ...]:
+    def of(self, statement: Statement, results: "Results") -> tuple[VariantVerdict, ...]:
         """The verdicts on a statement; none if it or its cells were others in the set."""
         varied = self.statements.get(statement.id)
         if varied is None or varied.judged_as != judged_as(statement, results):
@@ -75,7 +78,7 @@ class VariantTable(ConfigModel):
         return varied.verdicts
 
 
-def judged_as(statement: Statement, results: Results) -> str:
+def judged_as(statement: Statement, results: "Results") -> str:
     """Checksum of what decides a verdict: keys of the statement, and specifications of its cells.
 
     Args:

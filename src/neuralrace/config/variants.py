@@ -5,12 +5,13 @@ and of datasets. All variants but `fresh` also double one quantity that the pape
 """
 
 import json
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from neuralrace.config.cell import Cell
+from neuralrace.config.load import config_folder
 
 Variant = Literal["fresh", "samples", "widths", "steps", "step_size"]
 VariantSet = Literal["blind", "ranges"]
@@ -33,6 +34,12 @@ VARIANT_SETS: dict[VariantSet, tuple[Variant, ...]] = {
     "ranges": ("samples", "widths", "steps", "step_size"),
 }
 """The variants of each set."""
+
+
+def variants_path(folder: Path, group: VariantSet) -> Path:
+    """The verdicts on a set of variants in a results folder, or else those that are released."""
+    own = folder / f"{group}.json"
+    return own if own.exists() else config_folder() / f"{group}.json"
 
 
 def variant_of(cell: Cell, variant: Variant) -> Cell | None:
@@ -68,13 +75,6 @@ def variant_of(cell: Cell, variant: Variant) -> Cell | None:
         if variant == "fresh":
             raise
         return None  # a dataset of images that has no more of them
-
-
-def variants(cell: Cell) -> Iterator[tuple[Variant, Cell]]:
-    """All variants of a cell."""
-    for variant in DOUBLED:
-        if other := variant_of(cell, variant):
-            yield variant, other
 
 
 def _double(node: Any, path: list[str]) -> None:

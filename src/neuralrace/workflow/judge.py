@@ -5,9 +5,9 @@ from pathlib import Path
 
 from neuralrace.claims.judge import judge_claims
 from neuralrace.claims.spec import planned_claims
-from neuralrace.claims.table import read_variants, variants_path, write_tables
+from neuralrace.claims.table import read_variants, write_tables
 from neuralrace.claims.variants import VariantTable
-from neuralrace.config.variants import VariantSet
+from neuralrace.config.variants import VariantSet, variants_path
 from neuralrace.workflow.job import Job
 
 

@@ -12,14 +12,13 @@ from typing import Any
 
 from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import Claims, claims_fingerprint, read_claims
-from neuralrace.claims.table import variants_path
 from neuralrace.claims.variants import variant_cells
 from neuralrace.config.cell import Cell, Ensemble
 from neuralrace.config.cost import Cost, estimate_cost
 from neuralrace.config.load import merge_configs, paper_files, read_file, read_plan
 from neuralrace.config.location import COMMAND_LINE
 from neuralrace.config.variables import FileKind
-from neuralrace.config.variants import VARIANT_SETS, VariantSet
+from neuralrace.config.variants import VARIANT_SETS, VariantSet, variants_path
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import input_files, matching_cells
