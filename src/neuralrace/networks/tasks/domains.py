@@ -111,7 +111,8 @@ class RoutingTask(DomainTask):
             "targets": domains.targets,
             "u": u,
             "v": np.swapaxes(vt, -1, -2),
-            "loss": (domains.sigma_yx, domains.sigma_xx, domains.y_power),
+            "y_power": domains.y_power,
+            "loss": domain_moments(domains),
         }
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
@@ -134,14 +135,28 @@ class RoutingTask(DomainTask):
 
     def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
-        return 0.5 * jnp.sum(per_run["share"] * squared_errors(network.maps(), *batch))
+        items, targets, constant = batch
+        errors = squared_errors(network.outputs(items), targets, constant)
+        return 0.5 * jnp.sum(per_run["share"] * errors)
+
+    def whole_loss(
+        self, network: Any, data: Mapping[str, Any], per_run: Mapping[str, Array]
+    ) -> Array:
+        """See `Task.whole_loss`; from maps, as records compute these once for all observables."""
+        return 0.5 * jnp.sum(per_run["share"] * self._errors(network, data))
 
     def pair_errors(
         self, network: RoutingNetwork, data: Mapping[str, Any]
     ) -> Float[Array, "input_domain output_domain"]:
         """See `DomainTask.pair_errors`."""
-        y_power = data["loss"][-1]
-        return squared_errors(network.maps(), *data["loss"]) / y_power[None]
+        return self._errors(network, data) / data["y_power"][None]
+
+    def _errors(
+        self, network: RoutingNetwork, data: Mapping[str, Any]
+    ) -> Float[Array, "input_domain output_domain"]:
+        items, targets, constant = data["loss"]
+        outputs = jnp.einsum("inx,ijyx->injy", items, network.maps())
+        return squared_errors(outputs, targets, constant)
 
 
 class ImageTask(DomainTask):
@@ -269,10 +284,33 @@ class ImageTask(DomainTask):
         return jax.tree.map(lambda total: total / images, totals)
 
 
-def squared_errors(maps: Array, sigma_yx: Array, sigma_xx: Array, y_power: Array) -> Array:
-    """<|y - F x|^2> of every pair of domains from correlations: (input_domain, output_domain)."""
-    products = jnp.einsum("ijyx,ixz->ijyz", maps, sigma_xx)
-    return y_power[None] + jnp.sum(maps * (products - 2 * sigma_yx), axis=(-2, -1))
+def domain_moments(
+    domains: Domains,
+) -> tuple[
+    Float[np.ndarray, "domain item input"],
+    Float[np.ndarray, "domain item output_domain output"],
+    Float[np.ndarray, "domain output_domain"],
+]:
+    """At most as many items as inputs, with the same squared errors of every linear network.
+
+    Let Q R be the inputs of an input domain. The items are the rows of R, and their targets Q^T Y.
+    What Q does not reach of the targets Y of a pair is a constant part of its squared error.
+
+    Returns:
+        The items, their targets, and the constant part of every pair.
+    """
+    q, r = np.linalg.qr(domains.inputs / np.sqrt(domains.inputs.shape[1]))
+    targets = np.einsum("ink,jny->ikjy", q, domains.targets / np.sqrt(domains.inputs.shape[1]))
+    return r, targets, domains.y_power - (targets**2).sum(axis=(1, 3))
+
+
+def squared_errors(
+    outputs: Float[Array, "domain item output_domain output"],
+    targets: Float[Array, "domain item output_domain output"],
+    constant: Float[Array, "domain output_domain"],
+) -> Float[Array, "domain output_domain"]:
+    """<|y - F x|^2> of every pair of domains, from outputs on the items of `domain_moments`."""
+    return constant + jnp.sum((outputs - targets) ** 2, axis=(1, 3))
 
 
 def moment_loss(
