@@ -200,7 +200,10 @@ def _conserved(s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int) ->
 
 
 def _elapsed(rise, log_gap, before, c, r):
-    """share s t from b_h - b_h(0) and the log of (r - b_h)/(r - b_h(0)), without cancellation."""
+    """Time in units of 1/(share s), without cancellation.
+
+    It is computed from b_h - b_h(0) and the log of (r - b_h)/(r - b_h(0)).
+    """
     after = before + rise
     rest, x = 3 * r**2 / 4 + c, before + r / 2
     growth = np.log1p(rise * (rise + 2 * x) / (x**2 + rest))

@@ -19,7 +19,7 @@ class Frozen(nnx.Variable):
 def few_samples(
     weight: Float[Array, "out in"], h: Float[Array, "sample in"]
 ) -> Float[Array, "sample out"]:
-    """h W^T for few samples and large W, of which no transposed copy is made.
+    """Product h W^T for few samples and large W, of which no transposed copy is made.
 
     For h W^T itself XLA transposes W on processors. Here h and the result are transposed, and the
     gradient of h is a product with W as it is.
