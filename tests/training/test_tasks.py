@@ -212,7 +212,9 @@ def test_routing_loss_equals_that_of_the_trained_samples(make_run, seed):
     per_run = {name: values[0] for name, values in task.per_run([seed]).items()}
     with jax.enable_x64(True):
         network = task.network(on_device(weights_of(task)))
-        loss = task.loss(network, on_device(task.arrays["loss"]), on_device(per_run))
+        data = on_device((task.arrays, per_run))
+        loss = task.loss(network, data[0]["loss"], data[1])
+        whole_loss = task.whole_loss(network, *data)
         maps = np.asarray(network.maps())
     mask = ensemble.network.mask(3, seed)
     errors = [
@@ -221,7 +223,7 @@ def test_routing_loss_equals_that_of_the_trained_samples(make_run, seed):
         for x, y in zip(domains.inputs[i], domains.targets[j], strict=True)
     ]
     assert task.samples == len(errors) == 30
-    np.testing.assert_allclose(loss, np.mean(errors) / 2, rtol=1e-12)
+    np.testing.assert_allclose([loss, whole_loss], np.mean(errors) / 2, rtol=1e-12)
 
 
 def test_every_run_has_its_own_pairs(make_run):

@@ -1,4 +1,4 @@
-"""Training of routing networks, on correlations of domains or on images."""
+"""Training of routing networks, on items of domains or on images."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ class DomainTask(Task):
 
 
 class RoutingTask(DomainTask):
-    """A linear routing network on the correlations of its trained pairs of domains.
+    """A linear routing network on its trained pairs of domains, see `domain_moments`.
 
     Blocks that start from orthogonal matrices, or have one hidden layer, are trained by linear
     optimisers in a subspace of their hidden units that descent never leaves: the result is that of
