@@ -87,9 +87,9 @@ class SmallestTask(ParallelTask):
         gated = examples.gated_inputs.reshape(len(self.data.x), pathways, -1).swapaxes(0, 1)
         _, values, bases = np.linalg.svd(gated, full_matrices=False)
         rounding = max(gated.shape[1:]) * np.finfo(float).eps * values.max()
-        rank = int((values > rounding).sum(axis=1).max())
-        self.bases = bases[:, :rank].mT
-        x = np.hstack(list(gated @ self.bases))
+        ranks = (values > rounding).sum(axis=1)
+        self.bases = [basis[:rank].T for basis, rank in zip(bases, ranks, strict=True)]
+        x = np.hstack([inputs @ basis for inputs, basis in zip(gated, self.bases, strict=True)])
         self.arrays = self.batches(x)
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
