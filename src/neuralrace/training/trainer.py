@@ -143,8 +143,11 @@ class Trainer:
         self.task = task or ensemble.task()
         self.optimiser = ensemble.training.optimiser.transformation()
         entries = [OBSERVABLES[name] for name in ensemble.record.observables]
-        self.observables = [e.load() for e in entries if not e.declaration.snapshots]
-        self.snapshot_observables = [e.load() for e in entries if e.declaration.snapshots]
+        # snapshots as frequent as records are records, and need no program and calls of their own
+        records = ensemble.training.steps // ensemble.record.every
+        apart = [e.declaration.snapshots and ensemble.record.snapshots < records for e in entries]
+        self.observables = [e.load() for e, own in zip(entries, apart, strict=True) if not own]
+        self.snapshot_observables = [e.load() for e, own in zip(entries, apart, strict=True) if own]
         # A sampler may be a pytree: its numbers are arguments of the program, as other data are, so
         # that datasets which differ in numbers alone share the program.
         sampler = ensemble.training.batch.sampler(ensemble.dataset, self.task.items)
@@ -435,7 +438,8 @@ class Trainer:
         limits = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
         for group, limit in zip(fixed, self.groups.divide(limits), strict=True):
             group["loss_limit"] = limit
-        interval, pace = steps // record.snapshots, 1  # pace: steps until the next progress line
+        # steps between snapshots, and steps until the next progress line
+        interval, pace = steps // record.snapshots if snapshot else steps, 1
         progress = Progress(done, steps, report)
         while done < steps:
             left = record.every - done % record.every  # steps to the next record
