@@ -291,13 +291,45 @@ def moment_loss(
     so sums over j come first. A step costs O(M N_h^2 N_x + M^2 N_h^2) for any number of images and
     trained pairs.
     """
-    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, class_order)
+    encoder, decoder = _two_layers(network, class_order)
+    return _moment_loss(encoder, decoder, share, sigma_yx, variance)
+
+
+@jax.custom_vjp
+def _moment_loss(
+    encoder: Float[Array, "input_domain unit mode"],
+    decoder: Float[Array, "output_domain class unit"],
+    share: Float[Array, "input_domain output_domain"],
+    sigma_yx: Float[Array, "input_domain class mode"],
+    variance: Float[Array, "input_domain mode"],
+) -> Float[Array, ""]:
+    return _moment_loss_and_gradient(encoder, decoder, share, sigma_yx, variance)[0]
+
+
+def _moment_loss_and_gradient(encoder, decoder, share, sigma_yx, variance):
+    weighted = encoder * variance[:, None]
+    cross, gram = _moment_parts(encoder, weighted, sigma_yx)
+    partners = jax.lax.optimization_barrier(share.T)
+    cross_sums = jnp.einsum("ji,ich->jch", partners, cross)
+    gram_sums = jnp.einsum("ji,ihg->jhg", partners, gram)
+    quadratic = jnp.einsum("jch,jhg->jcg", decoder, gram_sums)
+    to_decoder = quadratic - cross_sums
+    loss = 0.5 * (jnp.sum(share) + jnp.sum(decoder * (to_decoder - cross_sums)))
     answers = jnp.einsum("ij,jch->ich", share, decoder)
-    squares = jnp.einsum("ij,jhg->ihg", share, jnp.einsum("jch,jcg->jhg", decoder, decoder))
-    # `gram` is linear in W_i (see `_moment_parts`): 2 gram - stop_gradient(gram) has the value of
-    # the quadratic form and its derivative
-    quadratic = 2 * jnp.sum(squares * gram) - jnp.sum(squares * jax.lax.stop_gradient(gram))
-    return 0.5 * (jnp.sum(share) - 2 * jnp.sum(answers * cross) + quadratic)
+    by_unit = jax.lax.optimization_barrier(jnp.swapaxes(decoder, 1, 2))
+    squares = jnp.einsum("ij,jhg->ihg", share, jnp.einsum("jhc,jcg->jhg", by_unit, decoder))
+    to_encoder = jnp.einsum("ihg,igx->ihx", squares, weighted) - jnp.einsum(
+        "ich,icx->ihx", answers, sigma_yx
+    )
+    return loss, (to_encoder, to_decoder)
+
+
+def _backward(gradient, cotangent):
+    to_encoder, to_decoder = gradient
+    return cotangent * to_encoder, cotangent * to_decoder, None, None, None
+
+
+_moment_loss.defvjp(_moment_loss_and_gradient, _backward)
 
 
 def moment_errors(
@@ -307,34 +339,26 @@ def moment_errors(
     class_order: Int[Array, "output_domain class"],
 ) -> Float[Array, "input_domain output_domain"]:
     """Squared error of every pair of domains; see `moment_loss`."""
-    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, class_order)
+    encoder, decoder = _two_layers(network, class_order)
+    cross, gram = _moment_parts(encoder, encoder * variance[:, None], sigma_yx)
     squares = jnp.einsum("jch,jcg->jhg", decoder, decoder)
     return (
         1 - 2 * jnp.einsum("jch,ich->ij", decoder, cross) + jnp.einsum("jhg,ihg->ij", squares, gram)
     )
 
 
-def _moment_parts(
-    network: RoutingNetwork, sigma_yx: Array, variance: Array, class_order: Array
-) -> tuple[
-    Float[Array, "domain class unit"],
-    Float[Array, "domain unit unit"],
-    Float[Array, "output_domain class unit"],
-]:
-    """sigma_yx W^T and W D W^T by input domain, and V by output domain; see `moment_loss`.
+def _moment_parts(encoder, weighted, sigma_yx):
+    cross = jnp.einsum("dcx,dhx->dch", sigma_yx, encoder)
+    return cross, jnp.einsum("dhx,dgx->dhg", weighted, encoder)
 
-    Layers above the first are multiplied into the few rows of the decoders, not into the many
-    columns of the encoders. In W D W^T, W D is constant under differentiation: both factors have
-    the same derivative where the result is multiplied by a symmetric matrix, so that one is enough.
-    """
+
+def _two_layers(network, class_order):
     encoder, *between, decoder = network.weights
     by_class = jnp.take_along_axis(decoder, class_order[..., None], axis=1)
     decoder = reduce(
         lambda above, below: jnp.einsum("jcg,gh->jch", above, below), reversed(between), by_class
     )
-    cross = jnp.einsum("dcx,dhx->dch", sigma_yx, encoder)
-    constant = jax.lax.stop_gradient(encoder * variance[:, None])
-    return cross, jnp.einsum("dhx,dgx->dhg", constant, encoder), decoder
+    return encoder, decoder
 
 
 def _answers(
