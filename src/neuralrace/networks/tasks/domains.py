@@ -190,7 +190,9 @@ class ImageTask(DomainTask):
         """See `Task.loss`."""
         if self.on_moments:
             return moment_loss(network, per_run["share"], *batch)
-        return jnp.mean(self._losses(network, batch, per_run["partners"]))
+        losses = self._losses(network, batch, per_run["partners"])
+        # without the barrier, sums over classes are merged into one over all, entry by entry
+        return jnp.mean(jax.lax.optimization_barrier(losses))
 
     def whole_loss(
         self, network: Any, data: Mapping[str, Any], per_run: Mapping[str, Array]
@@ -227,12 +229,15 @@ class ImageTask(DomainTask):
     def _losses(
         self, network: RoutingNetwork, batch: ImageBatch, partners: Int[Array, "domain partner"]
     ) -> Float[Array, "domain partner image"]:
-        """Loss of every image in every trained pair."""
+        """Loss of every image in every trained pair.
+
+        Images come last: there are more of them than classes, and they are processed in vectors.
+        """
         inputs, classes = batch
         decoder = network.weights[-1][partners]
-        outputs = jnp.einsum("dkyh,dnh->dkny", decoder, network.hidden(inputs))
-        targets = jax.nn.one_hot(classes, outputs.shape[-1], dtype=outputs.dtype)
-        return self.sample_loss(outputs, targets[partners])
+        outputs = jnp.einsum("dkyh,dnh->dkyn", decoder, network.hidden(inputs))
+        targets = jax.nn.one_hot(classes, outputs.shape[2], dtype=outputs.dtype, axis=1)
+        return self.sample_loss(outputs, targets[partners], axis=2)
 
     def _over_images(
         self, data: Mapping[str, Any], prefix: str, score: Callable[[ImageBatch], Any]
@@ -369,7 +374,7 @@ def _answers(
 ]:
     """Squared error of every image in every pair of domains, and 1 where its class is correct."""
     inputs, classes = batch
-    outputs = jnp.einsum("jyh,inh->ijny", network.weights[-1], network.hidden(inputs))
-    targets = jax.nn.one_hot(classes, outputs.shape[-1], dtype=outputs.dtype)
-    hits = jnp.argmax(outputs, axis=-1).astype(classes.dtype) == classes[None]
-    return jnp.sum((targets[None] - outputs) ** 2, axis=-1), hits.astype(outputs.dtype)
+    outputs = jnp.einsum("jyh,inh->ijyn", network.weights[-1], network.hidden(inputs))
+    targets = jax.nn.one_hot(classes, outputs.shape[2], dtype=outputs.dtype, axis=1)
+    hits = jnp.argmax(outputs, axis=2).astype(classes.dtype) == classes[None]
+    return jnp.sum((targets[None] - outputs) ** 2, axis=2), hits.astype(outputs.dtype)
