@@ -297,44 +297,7 @@ def moment_loss(
     trained pairs.
     """
     encoder, decoder = _two_layers(network, class_order)
-    return _moment_loss(encoder, decoder, share, sigma_yx, variance)
-
-
-@jax.custom_vjp
-def _moment_loss(
-    encoder: Float[Array, "input_domain unit mode"],
-    decoder: Float[Array, "output_domain class unit"],
-    share: Float[Array, "input_domain output_domain"],
-    sigma_yx: Float[Array, "input_domain class mode"],
-    variance: Float[Array, "input_domain mode"],
-) -> Float[Array, ""]:
-    return _moment_loss_and_gradient(encoder, decoder, share, sigma_yx, variance)[0]
-
-
-def _moment_loss_and_gradient(encoder, decoder, share, sigma_yx, variance):
-    weighted = encoder * variance[:, None]
-    cross, gram = _moment_parts(encoder, weighted, sigma_yx)
-    partners = jax.lax.optimization_barrier(share.T)
-    cross_sums = jnp.einsum("ji,ich->jch", partners, cross)
-    gram_sums = jnp.einsum("ji,ihg->jhg", partners, gram)
-    quadratic = jnp.einsum("jch,jhg->jcg", decoder, gram_sums)
-    to_decoder = quadratic - cross_sums
-    loss = 0.5 * (jnp.sum(share) + jnp.sum(decoder * (to_decoder - cross_sums)))
-    answers = jnp.einsum("ij,jch->ich", share, decoder)
-    by_unit = jax.lax.optimization_barrier(jnp.swapaxes(decoder, 1, 2))
-    squares = jnp.einsum("ij,jhg->ihg", share, jnp.einsum("jhc,jcg->jhg", by_unit, decoder))
-    to_encoder = jnp.einsum("ihg,igx->ihx", squares, weighted) - jnp.einsum(
-        "ich,icx->ihx", answers, sigma_yx
-    )
-    return loss, (to_encoder, to_decoder)
-
-
-def _backward(gradient, cotangent):
-    to_encoder, to_decoder = gradient
-    return cotangent * to_encoder, cotangent * to_decoder, None, None, None
-
-
-_moment_loss.defvjp(_moment_loss_and_gradient, _backward)
+    return _two_layer_loss(encoder, decoder, share, sigma_yx, variance)
 
 
 def moment_errors(
@@ -345,25 +308,83 @@ def moment_errors(
 ) -> Float[Array, "input_domain output_domain"]:
     """Squared error of every pair of domains; see `moment_loss`."""
     encoder, decoder = _two_layers(network, class_order)
-    cross, gram = _moment_parts(encoder, encoder * variance[:, None], sigma_yx)
+    cross, gram = _hidden_moments(encoder, encoder * variance[:, None], sigma_yx)
     squares = jnp.einsum("jch,jcg->jhg", decoder, decoder)
     return (
         1 - 2 * jnp.einsum("jch,ich->ij", decoder, cross) + jnp.einsum("jhg,ihg->ij", squares, gram)
     )
 
 
-def _moment_parts(encoder, weighted, sigma_yx):
-    cross = jnp.einsum("dcx,dhx->dch", sigma_yx, encoder)
-    return cross, jnp.einsum("dhx,dgx->dhg", weighted, encoder)
+def _two_layers(
+    network: RoutingNetwork, class_order: Array
+) -> tuple[Float[Array, "input_domain unit mode"], Float[Array, "output_domain class unit"]]:
+    """W by input domain, and V by output domain; see `moment_loss`.
 
-
-def _two_layers(network, class_order):
+    Layers above the first are multiplied into the few rows of the decoders, not into the many
+    columns of the encoders.
+    """
     encoder, *between, decoder = network.weights
     by_class = jnp.take_along_axis(decoder, class_order[..., None], axis=1)
     decoder = reduce(
         lambda above, below: jnp.einsum("jcg,gh->jch", above, below), reversed(between), by_class
     )
     return encoder, decoder
+
+
+def _hidden_moments(
+    encoder: Array, weighted: Array, sigma_yx: Array
+) -> tuple[Float[Array, "domain class unit"], Float[Array, "domain unit unit"]]:
+    """sigma_yx W^T and W D W^T by input domain, from W and W D; see `moment_loss`."""
+    cross = jnp.einsum("dcx,dhx->dch", sigma_yx, encoder)
+    return cross, jnp.einsum("dhx,dgx->dhg", weighted, encoder)
+
+
+@jax.custom_vjp
+def _two_layer_loss(
+    encoder: Array, decoder: Array, share: Array, sigma_yx: Array, variance: Array
+) -> Float[Array, ""]:
+    """`moment_loss` of W and V."""
+    return _loss_and_gradient(encoder, decoder, share, sigma_yx, variance)[0]
+
+
+def _loss_and_gradient(
+    encoder: Array, decoder: Array, share: Array, sigma_yx: Array, variance: Array
+) -> tuple[Float[Array, ""], tuple[Array, Array]]:
+    """`moment_loss` of W and V, and its gradient.
+
+    The gradient is written out: automatic differentiation multiplies the same matrices in shapes
+    that take half as long again.
+    """
+
+    def transposed(matrix: Array) -> Array:
+        # a copy, which the compiler would merge into a product with a transposed left factor: that
+        # takes twice as long
+        return jax.lax.optimization_barrier(jnp.swapaxes(matrix, -1, -2))
+
+    weighted = encoder * variance[:, None]
+    cross, gram = _hidden_moments(encoder, weighted, sigma_yx)
+    partners = transposed(share)
+    crosses = jnp.einsum("ji,ich->jch", partners, cross)
+    grams = jnp.einsum("ji,ihg->jhg", partners, gram)
+    to_decoder = jnp.einsum("jch,jhg->jcg", decoder, grams) - crosses
+    loss = 0.5 * (jnp.sum(share) + jnp.sum(decoder * (to_decoder - crosses)))
+    squares = jnp.einsum("jhc,jcg->jhg", transposed(decoder), decoder)
+    answers = jnp.einsum("ij,jch->ich", share, decoder)
+    to_encoder = jnp.einsum(
+        "ihg,igx->ihx", jnp.einsum("ij,jhg->ihg", share, squares), weighted
+    ) - jnp.einsum("ich,icx->ihx", answers, sigma_yx)
+    return loss, (to_encoder, to_decoder)
+
+
+def _backward(
+    gradient: tuple[Array, Array], cotangent: Array
+) -> tuple[Array, Array, None, None, None]:
+    """The gradient of what is made from the loss; moments and shares are not trained."""
+    to_encoder, to_decoder = gradient
+    return cotangent * to_encoder, cotangent * to_decoder, None, None, None
+
+
+_two_layer_loss.defvjp(_loss_and_gradient, _backward)
 
 
 def _answers(
