@@ -227,6 +227,8 @@ def child(*arguments: str) -> None:
     """Runs this file in a process of its own, with the time at which it starts."""
     # one thread for each: how two cores are shared would otherwise decide the ratio of wall times
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1"}
+    # installed packages have bytecode; without it, a checkout is compiled anew in every process
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, __file__, *arguments, "--began", repr(time.time())]
     subprocess.run(command, env=environment, check=True)
 

@@ -9,7 +9,7 @@ Each subpackage is about one concept: datasets, networks, training, theory, resu
 claims, figures.
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # imported at first use: the workflow imports this package often, and xarray loads slowly
     if name == "__version__":
-        return metadata.version("neuralrace")
+        from importlib.metadata import version
+
+        return version("neuralrace")
     if name == "figures":
         return import_module("neuralrace.figures")
     if name in _MODULES:

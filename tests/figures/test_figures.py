@@ -64,22 +64,19 @@ def saved(name: str, source: Path, cell_ids: list[str], target: Path) -> None:
 
 
 def used_variables(name: str, monkeypatch) -> dict[str, set[str]]:
-    """Records the variables that a figure uses, by kind of file; others are hidden from it."""
+    """Records the variables that a figure uses, by kind of file."""
     used: dict[str, set[str]] = {kind: set() for kind in ("trajectory", "theory", "metrics")}
     take = xr.Dataset.__getitem__
 
-    def declared_only(path, kind):
-        dataset = read_result(path, kind)
-        cell = "/".join(path.parent.parts[-3:])
-        hidden = set(dataset.data_vars) - variables(name, cell)[kind]
-        return dataset.drop_vars(hidden).assign_attrs(watched=kind)
+    def watched(path, kind, names):
+        return read_result(path, kind, names).assign_attrs(watched=kind)
 
     def watching(self, key):
         if "watched" in self.attrs and key in self.data_vars:
             used[self.attrs["watched"]].add(key)
         return take(self, key)
 
-    monkeypatch.setattr("neuralrace.results.cells.read_result", declared_only)
+    monkeypatch.setattr("neuralrace.results.cells.read_result", watched)
     monkeypatch.setattr(xr.Dataset, "__getitem__", watching)
     return used
 
@@ -208,7 +205,7 @@ def test_palette_keeps_areas_and_changes_no_pixel_much():
     with io.BytesIO() as dots:
         figure.savefig(dots)
         full = Image.open(dots).convert("RGB")
-    few = palette(full, 64)
+    few = palette(np.asarray(full.convert("RGBA")), 64)
     assert len(few.getcolors()) <= 64
     before, after = (np.asarray(image.convert("RGB"), dtype=int) for image in (full, few))
     _, index, counts = np.unique(

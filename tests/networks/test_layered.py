@@ -10,7 +10,7 @@ from flax import nnx
 from scipy.special import erf, expit
 
 from neuralrace.networks.modules.activations import ACTIVATIONS
-from neuralrace.networks.modules.layered import LayeredNetwork
+from neuralrace.networks.modules.layered import LayeredNetwork, few_samples
 
 REFERENCE = {
     "linear": lambda h: h,
@@ -61,3 +61,19 @@ def test_weights_and_biases_are_listed_from_the_input():
     for listed, array in zip(network.weights + network.biases, weights + biases, strict=True):
         np.testing.assert_array_equal(listed, array)
     assert LayeredNetwork(weights, None, "relu").biases == []
+
+
+def test_few_samples_of_large_layers_give_the_same_outputs_and_gradients():
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        weight, h, target = (jnp.asarray(rng.normal(size=s)) for s in ((60, 50), (3, 50), (3, 60)))
+
+        def loss(product):
+            return lambda weight, h: jnp.sum((product(weight, h) - target) ** 3)
+
+        plain = loss(lambda weight, h: h @ weight.T)
+        in_layer = loss(lambda weight, h: LayeredNetwork([weight], None, "linear")(h))
+        programs = [str(jax.make_jaxpr(f)(weight, h)) for f in (loss(few_samples), in_layer)]
+        assert programs[0] == programs[1], "the layer should take its weights for large"
+        expected, found = (jax.value_and_grad(f, (0, 1))(weight, h) for f in (plain, in_layer))
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), expected, found)

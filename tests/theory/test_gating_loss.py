@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from neuralrace.theory.frozen_gates import FrozenGates
+from neuralrace.theory.frozen_gates import FrozenGates, moment_modes
 from neuralrace.theory.gating_loss import (
     gating_gain,
     gating_losses,
@@ -52,7 +52,7 @@ def test_losses_equal_least_squares_by_another_route(seed, kind):
     losses = gating_losses(x, y, gates, fresh_x, fresh_y, fresh_gates)
     train = np.mean((y - gated(x, gates) @ weights) ** 2) / 2
     fresh = np.mean((fresh_y - gated(fresh_x, fresh_gates) @ weights) ** 2) / 2
-    assert losses.rank == rank
+    assert losses.modes.rank == rank
     np.testing.assert_allclose(losses.train, train, atol=1e-11)
     np.testing.assert_allclose(losses.residual, 2 * train, atol=1e-11)
     np.testing.assert_allclose(losses.fresh, fresh, rtol=1e-6)
@@ -109,13 +109,20 @@ def test_printed_gain_is_1_for_any_gates(seed):
     np.testing.assert_allclose(written_gain(one, 2 * one), 0.2)
 
 
+def shares_of(second):
+    """Shares of a moment, (unit, input, unit, input)."""
+    features = second.shape[0] * second.shape[1]
+    modes = moment_modes(second.reshape(features, features), np.zeros(features))
+    return off_block_shares(second, modes)
+
+
 @given(seeds)
 def test_off_block_shares_equal_those_of_the_matrices(seed):
     x, _, gates = task(seed)
     features = gated(x, gates)
     second = features.T @ features / len(x)
     blocks = np.kron(np.eye(3), np.ones((3, 3)))
-    shares = off_block_shares(second.reshape(3, 3, 3, 3))
+    shares = shares_of(second.reshape(3, 3, 3, 3))
     if np.linalg.cond(second) < 1e9:
         for share, matrix in zip(shares, (second, np.linalg.inv(second)), strict=True):
             expected = 1 - ((matrix * blocks) ** 2).sum() / (matrix**2).sum()
@@ -129,15 +136,15 @@ def test_exclusive_gates_and_single_ones_have_no_off_block_share():
         units = len(scheme)
         features = gated(x, scheme)
         second = (features.T @ features / 40).reshape(units, 3, units, 3)
-        np.testing.assert_allclose(off_block_shares(second), 0, atol=1e-30)
+        np.testing.assert_allclose(shares_of(second), 0, atol=1e-30)
     twice = gated(x, gates[[0, 0]])
     second = (twice.T @ twice / 40).reshape(2, 3, 2, 3)
-    np.testing.assert_allclose(off_block_shares(second), 0.5)
+    np.testing.assert_allclose(shares_of(second), 0.5)
 
 
 def test_moments_of_nothing_are_refused():
     with pytest.raises(ValueError, match="is 0"):
-        off_block_shares(np.zeros((2, 3, 2, 3)))
+        shares_of(np.zeros((2, 3, 2, 3)))
     with pytest.raises(ValueError, match="not positive semidefinite"):
         gating_gain(np.zeros(2), np.diag([1.0, -1.0]), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="do not vary"):

@@ -8,7 +8,7 @@ import pytest
 from neuralrace.datasets import Domains
 from neuralrace.errors import UserError
 from neuralrace.networks.modules.graph import GatedNetwork
-from neuralrace.networks.tasks.domains import RoutingTask, squared_errors
+from neuralrace.networks.tasks.domains import RoutingTask, domain_moments, squared_errors
 from neuralrace.networks.tasks.gated import ParallelTask
 from neuralrace.networks.tasks.graph import GraphTask
 from neuralrace.networks.tasks.layered import LayeredTask
@@ -177,13 +177,14 @@ def routing(make_run, pairs, gates=None, **parts):
     )
 
 
-def test_squared_errors_from_correlations_equal_means_over_items():
+def test_squared_errors_on_few_items_equal_means_over_all_items():
     domains = domains_of()
+    items, targets, constant = domain_moments(domains)
+    assert items.shape[1] < domains.inputs.shape[1], "as many items would show nothing"
     maps = np.random.default_rng(0).normal(size=(3, 3, 4, 2))
+    outputs = np.einsum("ijyx,inx->injy", maps, items)
     with jax.enable_x64(True):
-        squares = squared_errors(
-            *on_device((maps, domains.sigma_yx, domains.sigma_xx, domains.y_power))
-        )
+        squares = squared_errors(*on_device((outputs, targets, constant)))
     for i in range(3):
         for j in range(3):
             errors = [
@@ -211,7 +212,9 @@ def test_routing_loss_equals_that_of_the_trained_samples(make_run, seed):
     per_run = {name: values[0] for name, values in task.per_run([seed]).items()}
     with jax.enable_x64(True):
         network = task.network(on_device(weights_of(task)))
-        loss = task.loss(network, on_device(task.arrays["loss"]), on_device(per_run))
+        data = on_device((task.arrays, per_run))
+        loss = task.loss(network, data[0]["loss"], data[1])
+        whole_loss = task.whole_loss(network, *data)
         maps = np.asarray(network.maps())
     mask = ensemble.network.mask(3, seed)
     errors = [
@@ -220,7 +223,7 @@ def test_routing_loss_equals_that_of_the_trained_samples(make_run, seed):
         for x, y in zip(domains.inputs[i], domains.targets[j], strict=True)
     ]
     assert task.samples == len(errors) == 30
-    np.testing.assert_allclose(loss, np.mean(errors) / 2, rtol=1e-12)
+    np.testing.assert_allclose([loss, whole_loss], np.mean(errors) / 2, rtol=1e-12)
 
 
 def test_every_run_has_its_own_pairs(make_run):

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
-from neuralrace.datasets.random_streams import generator
+from neuralrace.datasets.random_streams import generator, standard_normal
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import Positive
 
@@ -96,7 +96,7 @@ class GaussianMixture(Dataset):
             centre, whitening = map(jnp.asarray, affine)
             which_key, noise_key = jax.random.split(key)
             which = jax.random.randint(which_key, (count,), 0, self.components)
-            noise = jax.random.normal(noise_key, (count, self.inputs))
+            noise = standard_normal(noise_key, (count, self.inputs))
             raw = means[which] + jnp.einsum("nij,nj->ni", roots[which], noise)
             x = (raw - centre[None]) @ whitening
             return x, x @ teacher.T

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from pydantic import ConfigDict, Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Mixture, Sizes
 from neuralrace.datasets.marginals import Erf, Marginal
-from neuralrace.datasets.random_streams import generator
+from neuralrace.datasets.random_streams import generator, standard_normal
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import ChoiceOf
 
@@ -102,22 +102,24 @@ class NonlinearGaussian(Dataset):
         import jax  # imported here because configuration must load without JAX
         import jax.numpy as jnp
 
-        # on small rings, one product with the roots of both C is faster than two Fourier transforms
-        roots = np.hstack([*_circulants(np.fft.irfft(self._filters(), self.inputs))])
+        # White noise is white along the waves too. One product with them serves both classes; on
+        # small rings it is faster than a Fourier transform.
+        waves, frequencies = _waves(self.inputs)
 
         def sample(
-            roots: Any, targets: Any, parameters: Any, key: Any, count: int
+            waves: Any, filters: Any, targets: Any, parameters: Any, key: Any, count: int
         ) -> tuple[Any, Any]:
             class_key, noise_key = jax.random.split(key)
             one = jax.random.bernoulli(class_key, shape=(count, 1))
-            noise = jax.random.normal(noise_key, (count, self.inputs))
-            of_one, of_two = jnp.split(noise @ jnp.asarray(roots), 2, axis=1)
-            targets = jnp.asarray(targets)
-            x = self.marginal.shape(jnp.where(one, of_one, of_two), *jnp.asarray(parameters))
+            filters, targets = jnp.asarray(filters), jnp.asarray(targets)
+            amplitudes = jnp.where(one, filters[:1], filters[1:])
+            z = amplitudes * standard_normal(noise_key, (count, self.inputs)) @ jnp.asarray(waves)
+            x = self.marginal.shape(z, *jnp.asarray(parameters))
             return x, jnp.where(one, targets[0], targets[1])
 
+        numbers = self._filters()[:, frequencies], np.array(self.targets)
         parameters = np.array(self.marginal.parameters)
-        return jax.tree_util.Partial(sample, roots, np.array(self.targets), parameters)
+        return jax.tree_util.Partial(sample, waves, *numbers, parameters)
 
     def mixture(self) -> Mixture:
         """Means, which are zero, and covariances of f(z) in closed form.
@@ -137,3 +139,14 @@ def _circulants(rows: Float[np.ndarray, "class input"]) -> Float[np.ndarray, "cl
     """The symmetric circulant matrix with each first row."""
     apart = np.abs(np.subtract.outer(np.arange(rows.shape[1]), np.arange(rows.shape[1])))
     return rows[:, np.minimum(apart, rows.shape[1] - apart)]
+
+
+def _waves(
+    inputs: int,
+) -> tuple[Float[np.ndarray, "wave input"], Int[np.ndarray, " wave"]]:
+    """Orthonormal cosines and sines on the ring, and their frequencies."""
+    cosines, sines = np.arange(inputs // 2 + 1), np.arange(1, (inputs + 1) // 2)
+    frequencies = np.concatenate([cosines, sines])
+    angles = 2 * np.pi / inputs * np.outer(frequencies, np.arange(inputs))
+    waves = np.concatenate([np.cos(angles[: len(cosines)]), np.sin(angles[len(cosines) :])])
+    return waves / np.linalg.norm(waves, axis=1, keepdims=True), frequencies

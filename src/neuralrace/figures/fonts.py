@@ -17,7 +17,7 @@ from matplotlib.mathtext import MathTextParser
 
 FORMULAS = 2048
 """Number of cached formulas, where each resolution counts."""
-LEFT_OUT = ("GSUB", "GPOS", "GDEF", "kern", "post")
+LEFT_OUT = ("cmap", "GSUB", "GPOS", "GDEF", "kern", "name", "OS/2", "post")
 """Tables that choose, place and name glyphs; PDF files choose, place and number them themselves."""
 
 _search = lru_cache(FontManager.findfont)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from jaxtyping import UInt8
 from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from scipy.spatial.distance import cdist
 
-from neuralrace.figures import matching_cells
+from neuralrace.figures import matching_cells, variables
 from neuralrace.figures.compose import alternative_text, compose
 from neuralrace.figures.style import apply_layout, rc_context
 from neuralrace.results.atomic import replacing
@@ -29,6 +30,8 @@ DECIMALS = 6
 """Decimals of the positions of axes, as shares of the figure."""
 FREQUENT = 5 / 8
 """Share of a palette for the most frequent colours, which stay exact."""
+PIXELS = 1000
+"""Most pixels of a colour that one pixel stands for where the other colours are chosen."""
 
 
 def save(
@@ -61,7 +64,9 @@ def save(
         UserError: a missing or damaged result file, a missing cell or variable, or a folder that
             cannot be written to.
     """
-    results = open_results(Path(results_root), matching_cells(name, cells), expected=cells)
+    shown = matching_cells(name, cells)
+    declared = {cell: variables(name, cell) for cell in shown}
+    results = open_results(Path(results_root), shown, expected=cells, variables=declared)
     with rc_context():
         figure = compose(name, results)
     with fixed_layout(figure):
@@ -108,10 +113,11 @@ def save_picture(
     Raises:
         UserError: a folder that cannot be written to.
     """
-    with io.BytesIO() as pixels:
-        figure.savefig(pixels, format="rgba", dpi=dpi)
-        size = tuple((figure.get_size_inches() * dpi).astype(int).tolist())
-        picture = palette(Image.frombytes("RGBA", size, pixels.getvalue()).convert("RGB"), colours)
+    width, height = (figure.get_size_inches() * dpi).astype(int).tolist()
+    with io.BytesIO() as content:
+        figure.savefig(content, format="rgba", dpi=dpi)
+        pixels = np.frombuffer(content.getvalue(), np.uint8).reshape(height, width, 4)
+    picture = palette(pixels, colours)
     info = PngInfo()
     for key, text in texts.items():
         info.add_itxt(key, text)
@@ -119,20 +125,24 @@ def save_picture(
         picture.save(temporary, format="PNG", compress_level=6, dpi=(dpi, dpi), pnginfo=info)
 
 
-def palette(picture: Image.Image, colours: int) -> Image.Image:
+def palette(pixels: UInt8[np.ndarray, "row column 4"], colours: int) -> Image.Image:
     """A picture with a palette: areas keep their exact colour, and no pixel changes much.
 
     Args:
-        picture: an RGB picture.
+        pixels: red, green, blue and opacity, which is ignored.
         colours: size of the palette, at most 256.
     """
-    counts = sorted(picture.getcolors(picture.width * picture.height) or [], reverse=True)
-    present = np.array([rgb for _, rgb in counts])
+    numbers = pixels.view(">u4")[..., 0] >> 8  # each colour as one number
+    counted = sorted(Image.fromarray(pixels).getcolors(pixels.size) or [], reverse=True)
+    counts = np.array([count for count, _ in counted])
+    present = np.array([rgba for _, rgba in counted], dtype=np.uint8)[:, :3]
     exact = present[: int(FREQUENT * colours)]
-    others = picture.quantize(colours - len(exact), Image.Quantize.MAXCOVERAGE).getpalette()
-    chosen = np.concatenate([exact, np.reshape(others or [], (-1, 3)).astype(int)])
+    # The search for other colours depends on their mean only at its start: it needs few pixels.
+    few = np.repeat(present, -(-counts // PIXELS), axis=0)[None]
+    others = Image.fromarray(few).quantize(colours - len(exact), Image.Quantize.MAXCOVERAGE)
+    chosen = np.concatenate([exact, np.reshape(others.getpalette() or [], (-1, 3))])
     nearest = np.zeros(1 << 24, dtype=np.uint8)  # index of the nearest chosen colour, by colour
     nearest[present @ RGB_DIGITS] = cdist(present, chosen).argmin(axis=1)
-    indexed = Image.fromarray(nearest[np.asarray(picture, dtype=np.int32) @ RGB_DIGITS])
+    indexed = Image.fromarray(nearest[numbers])
     indexed.putpalette(chosen.astype(np.uint8).tobytes())
     return indexed

@@ -233,7 +233,7 @@ class Routing(Network):
         weights = numbers(self.families(domains))
         if not isinstance(dataset, ImageDomainDataset):
             families = self.trained_families(domains, (inputs, outputs), initialiser, training)
-            # the maps of all pairs through their blocks, and products with correlations
+            # the maps of all pairs through their blocks, and outputs for as many items as inputs
             through = sum(chain_weights(family.hidden, sizes) / family.size for family in families)
             wide = sum(family.hidden[-1] for family in families)
             maps = domains**2 * (through + inputs * outputs * (wide + inputs))

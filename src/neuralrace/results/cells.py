@@ -4,7 +4,7 @@ Metrics take one `CellResults`, figures and claims take all of a folder as `Resu
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import count, takewhile
 from pathlib import Path
@@ -56,6 +56,7 @@ class CellResults:
         theory: a dataset to use in place of the file.
         metrics: a dataset to use in place of the file.
         expected: digest that the specification of each file must have; any when absent.
+        variables: names of the variables to read of each file, beside coordinates; all when absent.
 
     Example:
         >>> import neuralrace as nr
@@ -75,10 +76,12 @@ class CellResults:
         theory: xr.Dataset | None = None,
         metrics: xr.Dataset | None = None,
         expected: Mapping[str, str] | None = None,
+        variables: Mapping[str, Collection[str]] | None = None,
     ):
         self.name = name
         self.folder = folder
         self.expected = expected or {}
+        self.variables = variables
         known = {"spec": spec, "trajectory": trajectory, "theory": theory, "metrics": metrics}
         # cached properties keep their values in the same dictionary
         vars(self).update({key: value for key, value in known.items() if value is not None})
@@ -163,7 +166,8 @@ class CellResults:
         return self._read("metrics")
 
     def _read(self, kind: FileKind) -> xr.Dataset:
-        dataset = read_result(self.path(kind), kind)
+        names = None if self.variables is None else self.variables.get(kind, ())
+        dataset = read_result(self.path(kind), kind, names)
         self._check_identity(dataset.attrs, kind)
         return dataset
 
@@ -185,7 +189,8 @@ class CellResults:
         """
         dataset: xr.Dataset = getattr(self, kind)
         if variable not in dataset:
-            remedy = why_absent(self.spec, kind, variable) or "run it again"
+            again = "run it again" if self.variables is None else "add it to `reads` of the figure"
+            remedy = why_absent(self.spec, kind, variable) or again
             raise UserError(f"{kind} has no {variable!r}", file=self.name, remedy=remedy)
         for dim, label in labels.items():
             if label not in dataset[dim]:
@@ -482,6 +487,7 @@ def open_results(
     cell_ids: Iterable[str] | None = None,
     variant: str = "",
     expected: Mapping[str, Mapping[str, str]] | None = None,
+    variables: Mapping[str, Mapping[str, Collection[str]]] | None = None,
 ) -> Results:
     """Opens the cells of a results folder; their files are read at their first use.
 
@@ -493,6 +499,8 @@ def open_results(
             cells themselves when absent.
         expected: digest that the specification of each file must have, by cell and kind of file;
             any when absent.
+        variables: names of the variables to read of each file, beside coordinates, by cell and kind
+            of file; all when absent.
 
     Raises:
         UserError: there are no results, or a folder cannot be read.
@@ -528,7 +536,12 @@ def open_results(
             raise UserError("give identifiers paper/experiment/label", key="cell_ids", value=name)
     parted = ((name, *name.rpartition("/")) for name in names)
     return Results(
-        CellResults(name, root / experiment / variant / label, expected=(expected or {}).get(name))
+        CellResults(
+            name,
+            root / experiment / variant / label,
+            expected=(expected or {}).get(name),
+            variables=(variables or {}).get(name),
+        )
         for name, experiment, _, label in parted
     )
 

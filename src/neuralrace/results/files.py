@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,8 +64,17 @@ def write_result(
     Checksums(fingerprint, {path.name: digest}, inputs or {}).write(checksum_path(path))
 
 
-def read_result(path: str | os.PathLike[str], kind: FileKind | None = None) -> xr.Dataset:
+def read_result(
+    path: str | os.PathLike[str],
+    kind: FileKind | None = None,
+    names: Collection[str] | None = None,
+) -> xr.Dataset:
     """Reads a result file into memory, and checks it against its checksum and the schema.
+
+    Args:
+        path: path of the file.
+        kind: the expected kind of file; any when absent.
+        names: variables to read beside the coordinates; all when absent.
 
     Raises:
         UserError: the file is missing, unreadable, damaged, or of another kind.
@@ -75,6 +84,8 @@ def read_result(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
         _check_size(stored, path)
         dataset = _opened(stored)
         check_schema(dataset, path, kind)
+        if names is not None:
+            dataset = dataset.drop_vars(set(dataset.data_vars).difference(names))
         return dataset.load()
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from neuralrace.theory.frozen_gates import gated_moments, moment_modes
+from neuralrace.theory.frozen_gates import MomentModes, gated_moments, moment_modes
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class GatingLosses:
         train: loss on the samples of the fit.
         fresh: loss of the same weights on other samples.
         residual: <(y - yhat)^2> on the samples of the fit, from its outputs; twice `train`.
-        rank: rank of the second moment of gated inputs.
         second: second moment of the gated inputs of the fit.
+        modes: its eigenmodes.
     """
 
     train: float
     fresh: float
     residual: float
-    rank: int
     second: Float[np.ndarray, "unit input unit input"]
+    modes: MomentModes
 
 
 def gating_losses(
@@ -70,8 +70,8 @@ def gating_losses(
         train=(y_power - modes.explained) / 2,
         fresh=float(np.mean((fresh_y - fresh_output) ** 2) / 2),
         residual=float(np.mean((y - output) ** 2)),
-        rank=modes.rank,
         second=a,
+        modes=modes,
     )
 
 
@@ -100,7 +100,7 @@ def gating_gain(
 
 
 def off_block_shares(
-    second: Float[np.ndarray, "unit input unit input"],
+    second: Float[np.ndarray, "unit input unit input"], modes: MomentModes
 ) -> tuple[float, float]:
     """Shares of the squared entries that couple different units.
 
@@ -109,15 +109,13 @@ def off_block_shares(
 
     Args:
         second: <g_k g_l x x^T>.
+        modes: its eigenmodes.
 
     Raises:
-        ValueError: if the moment is not symmetric or positive semidefinite, or is 0.
+        ValueError: if the moment is 0.
 
     Source: quantifies "maximally diagonal" in the notes on localisation, after eq. 15.
     """
-    units, inputs = second.shape[:2]
-    flat = second.reshape(units * inputs, units * inputs)
-    modes = moment_modes(flat, np.zeros(len(flat)))
     if not modes.rank:
         raise ValueError("second moment is 0")
     inverse = np.divide(1, modes.values, where=modes.values > 0, out=np.zeros_like(modes.values))

@@ -19,22 +19,29 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.polynomial.chebyshev import chebinterpolate
+from scipy.special import ive
 
-Weights = Float[np.ndarray, "unit input"]
-Fields = Float[np.ndarray, "unit sample"]
+BLOCK = 2**9
+"""Most samples that a pass computes at a time: what it knows of them then stays in the cache."""
+
+Weights = Float[np.ndarray, "run unit input"]
+Gates = list[Float[np.ndarray, "run unit _"]]
+"""Values of every gate, by block of samples."""
+Samples = list[tuple[Float[np.ndarray, "_ input"], Float[np.ndarray, " _"]]]
+"""Inputs and targets, by block of samples."""
 
 
 def relinearised_flow(
     time: Float[np.ndarray, " time"],
     refresh: float,
-    start: Float[np.ndarray, "unit input"],
+    start: Float[np.ndarray, "*runs unit input"],
     x: Float[np.ndarray, "sample input"],
     y: Float[np.ndarray, " sample"],
-) -> Float[np.ndarray, "time unit input"]:
+) -> Float[np.ndarray, "*runs time unit input"]:
     """Gradient flow with gates refreshed at every multiple of `refresh`, exact in between.
 
     The distance to the gradient flow of the ReLU network is of first order in `refresh`. With d the
-    largest eigenvalue of sigma_xx, the work for each refresh is about 12 + 5 sqrt(refresh d/K)
+    largest eigenvalue of sigma_xx, the work for each refresh is about 6 + 5 sqrt(refresh d/K)
     passes over the samples.
 
     Args:
@@ -53,22 +60,25 @@ def relinearised_flow(
     Source: notes on localisation, section 2.3; eq. 7 with A/K for A.
     """
     # No eigenvalue of A exceeds K times the largest one of sigma_xx.
-    rate = float(np.linalg.norm(x.T @ x, 2)) / len(x) / len(start)
+    rate = float(np.linalg.norm(x.T @ x, 2)) / len(x) / start.shape[-2]
+    samples = _blocks(x, y)
+    without_targets = _blocks(x, np.zeros_like(y))
 
-    def advance(weights: Weights, fields: Fields, gates: Fields, gap: float) -> Weights:
-        return weights + gap * _mean_velocity(_velocity(fields, gates, x, y), gates, gap, rate, x)
+    def advance(weights: Weights, gates: Gates | None, gap: float) -> tuple[Weights, Gates]:
+        velocity, gates = _velocity(weights, gates, samples)
+        return weights + gap * _mean_velocity(velocity, gates, gap, rate, without_targets), gates
 
-    return _relinearised("time", time, refresh, start, x, advance)
+    return _relinearised("time", time, refresh, start, advance)
 
 
 def relinearised_descent(
     step: Int[np.ndarray, " time"],
     learning_rate: float,
     every: int,
-    start: Float[np.ndarray, "unit input"],
+    start: Float[np.ndarray, "*runs unit input"],
     x: Float[np.ndarray, "sample input"],
     y: Float[np.ndarray, " sample"],
-) -> Float[np.ndarray, "time unit input"]:
+) -> Float[np.ndarray, "*runs time unit input"]:
     """Full-batch gradient descent with gates refreshed every few steps.
 
     With `every` = 1 this is gradient descent of the ReLU network. A step size that is too large
@@ -90,63 +100,75 @@ def relinearised_descent(
 
     Source: notes on localisation, section 2.3; eq. 4.
     """
+    samples = _blocks(x, y)
 
-    def advance(weights: Weights, fields: Fields, gates: Fields, gap: int) -> Weights:
-        for left in reversed(range(gap)):
-            weights = weights + learning_rate * _velocity(fields, gates, x, y)
-            if left:
-                fields = weights @ x.T
-        return weights
+    def advance(weights: Weights, gates: Gates | None, gap: int) -> tuple[Weights, Gates | None]:
+        for _ in range(gap):
+            velocity, gates = _velocity(weights, gates, samples)
+            weights = weights + learning_rate * velocity
+        return weights, gates
 
     with np.errstate(over="ignore", invalid="ignore"):
-        return _relinearised("step", step, every, start, x, advance)
+        return _relinearised("step", step, every, start, advance)
 
 
 def _relinearised(
     name: str,
     moments: np.ndarray,
     refresh: float | int,
-    start: Weights,
-    x: np.ndarray,
-    advance: Callable[[Weights, Fields, Fields, Any], Weights],
-) -> Float[np.ndarray, "time unit input"]:
-    """Weights at the recorded moments.
+    start: Float[np.ndarray, "*runs unit input"],
+    advance: Callable[[Weights, Gates | None, Any], tuple[Weights, Gates | None]],
+) -> Float[np.ndarray, "*runs time unit input"]:
+    """Weights of all runs at the recorded moments.
 
-    `advance` moves weights over a gap with constant gates. It takes the fields w_k.x as well: a
-    pass over the samples gives both gates and the first velocity.
+    `advance` moves weights over a gap with constant gates, and returns both. Without gates, it
+    takes those of the weights: one pass over the samples gives gates and the first velocity.
     """
     if np.any(np.diff(moments, prepend=0) < 0):
         raise ValueError(f"{name} must not be negative or decrease")
     if not refresh > 0:
         raise ValueError(f"gates must be refreshed after a positive {name}, not {refresh:g}")
-    weights, fields, now, refreshed, recorded = start, start @ x.T, 0, 0, []
-    gates = (fields > 0).astype(float)
+    weights, gates, now, refreshed, recorded = start.reshape(-1, *start.shape[-2:]), None, 0, 0, []
 
     def move(moment: float | int) -> None:
-        nonlocal weights, fields, now
+        nonlocal weights, gates, now
         if moment > now:
-            weights = advance(weights, fields, gates, moment - now)
-            fields, now = weights @ x.T, moment
+            weights, gates = advance(weights, gates, moment - now)
+            now = moment
 
     for moment in moments.tolist():
         while (refreshed + 1) * refresh <= moment:
             refreshed += 1
             move(refreshed * refresh)
-            gates = (fields > 0).astype(float)
+            gates = None
         move(moment)
         recorded.append(weights)
-    return np.stack(recorded)
+    path = np.stack(recorded, axis=1)
+    return path.reshape(*start.shape[:-2], *path.shape[1:])
 
 
-def _velocity(fields: Fields, gates: Fields, x: np.ndarray, y: np.ndarray | float) -> Weights:
-    """dw/dt = [b - A w/K]/K, without A, from the fields w_k.x."""
-    units = len(fields)
-    residual = y - (gates * fields).sum(0) / units
-    return (gates * residual) @ x / (units * len(x))
+def _blocks(x: Float[np.ndarray, "sample input"], y: Float[np.ndarray, " sample"]) -> Samples:
+    starts = range(0, len(x), BLOCK)
+    return [(x[first : first + BLOCK], y[first : first + BLOCK]) for first in starts]
+
+
+def _velocity(weights: Weights, gates: Gates | None, samples: Samples) -> tuple[Weights, Gates]:
+    """dw/dt = [b - A w/K]/K, without A, and the gates; those of the weights if none are given."""
+    (_, units, inputs), count = weights.shape, sum(len(y) for _, y in samples)
+    flat, total, used = weights.reshape(-1, inputs), 0.0, []
+    for number, (x, y) in enumerate(samples):
+        fields = (flat @ x.T).reshape(*weights.shape[:2], len(x))
+        gate = (fields > 0).astype(float) if gates is None else gates[number]
+        fields *= gate
+        residual = y - fields.sum(1) / units
+        # the weights of all runs in one product, as those of one are few
+        total += np.multiply(gate, residual[:, None], out=fields).reshape(len(flat), -1) @ x
+        used.append(gate)
+    return (total / (units * count)).reshape(weights.shape), used
 
 
 def _mean_velocity(
-    start: Weights, gates: Fields, gap: float, rate: float, x: np.ndarray
+    start: Weights, gates: Gates, gap: float, rate: float, samples: Samples
 ) -> Weights:
     """Velocity phi_1(-A gap/K^2) v, averaged over a gap with constant gates, from its start v.
 
@@ -158,21 +180,25 @@ def _mean_velocity(
         gates: value of every gate on every sample.
         gap: length of the gap.
         rate: no smaller than the largest eigenvalue of A/K^2.
-        x: inputs, a sample per row.
+        samples: inputs, with targets 0.
     """
-    if not gap * rate:
+    reach = gap * rate
+    if not reach:
         return start
 
     def phi(position: np.ndarray) -> np.ndarray:
-        exponent = gap * rate * (1 + position) / 2
+        exponent = reach * (1 + position) / 2
         return -np.expm1(-exponent) / exponent
 
     def shifted(weights: Weights) -> Weights:
         """2 A w/(K^2 rate) - w, whose eigenvalues lie between -1 and 1."""
-        return -2 / rate * _velocity(weights @ x.T, gates, x, 0.0) - weights
+        return -2 / rate * _velocity(weights, gates, samples)[0] - weights
 
-    coefficients = chebinterpolate(phi, 16 + int(6 * np.sqrt(gap * rate)))  # pyright: ignore
-    degree = np.flatnonzero(np.abs(coefficients) > np.finfo(float).eps).max(initial=1)
+    # phi_1 is a mean of exponentials, whose coefficients are Bessel functions. Coefficients that
+    # are computed would not show the degree, as their rounding errors exceed the last ones.
+    largest = 2 * ive(np.arange(16 + int(6 * np.sqrt(reach))), reach / 2)
+    degree = max(np.count_nonzero(largest > np.finfo(float).eps) - 1, 1)
+    coefficients = chebinterpolate(phi, degree)  # pyright: ignore
     above, total = np.zeros_like(start), coefficients[degree] * start
     for coefficient in coefficients[degree - 1 : 0 : -1]:
         above, total = total, coefficient * start + 2 * shifted(total) - above

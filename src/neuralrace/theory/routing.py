@@ -66,18 +66,19 @@ def routing_mode(
         raise ValueError("time must not be negative")
     c = _conserved(s, d, start, domains)
     s, d, c, before = (x[..., None, :] for x in (s, d, c, start[..., HIDDEN, :]))
-    span = routing_fixed_point(s, d, c, domains) - before
+    r = routing_fixed_point(s, d, c, domains)
+    span = r - before
 
-    def excess(logit, time, s, d, before, c, span):
+    def excess(logit, time, s, before, c, r, span):
         # The root is searched in the logit of the learned share of the span, so that both ends
         # keep full precision: log(1 - share) = -log(1 + e^logit).
         log_gap = -np.logaddexp(0, logit)
-        return _elapsed(span * expit(logit), log_gap, s, d, before, c, domains, share) - time
+        return _elapsed(span * expit(logit), log_gap, before, c, r) / (share * s) - time
 
     # e^-700 is near the smallest float: earlier times are the start, later ones the fixed point.
-    first, last = (excess(np.float64(x), 0.0, s, d, before, c, span) for x in (-700, 700))
+    first, last = (excess(np.float64(x), 0.0, s, before, c, r, span) for x in (-700, 700))
     within = np.clip(time[:, None], first, last)
-    root = find_root(excess, (-700.0, 700.0), args=(within, s, d, before, c, span))
+    root = find_root(excess, (-700.0, 700.0), args=(within, s, before, c, r, span))
     hidden = before + span * expit(root.x)
     outer = np.sqrt((hidden**2 + c) / domains)
     return np.stack(
@@ -198,16 +199,18 @@ def _conserved(s: np.ndarray, d: np.ndarray, start: np.ndarray, domains: int) ->
     return c
 
 
-def _elapsed(rise, log_gap, s, d, before, c, domains, share):
-    """Time from b_h - b_h(0) and the log of (r - b_h)/(r - b_h(0)), without cancellation."""
-    r = routing_fixed_point(s, d, c, domains)
+def _elapsed(rise, log_gap, before, c, r):
+    """Time in units of 1/(share s), without cancellation.
+
+    It is computed from b_h - b_h(0) and the log of (r - b_h)/(r - b_h(0)).
+    """
     after = before + rise
     rest, x = 3 * r**2 / 4 + c, before + r / 2
     growth = np.log1p(rise * (rise + 2 * x) / (x**2 + rest))
     arc = _arc(rise, rest + x * (x + rise), rest)
     learned = log_gap - growth / 2 + (1.5 * r + c / r) * arc
     escape = _arc(rise, c + before * after, c)
-    return (escape - r / (3 * r**2 + c) * learned) / (share * s)
+    return escape - r / (3 * r**2 + c) * learned
 
 
 def _arc(rise, level, c):

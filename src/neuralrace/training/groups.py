@@ -42,7 +42,9 @@ class Groups:
         """Splits arrays along their leading axis of runs, one part for each group."""
         if len(self.runs) == 1:
             return [tree]
-        return [jax.tree.map(itemgetter(group), tree) for group in self.runs]
+        # in NumPy: JAX would compile a program for each shape
+        tree = jax.tree.map(np.asarray, tree)
+        return [jax.device_put(jax.tree.map(itemgetter(group), tree)) for group in self.runs]
 
     def join(self, parts: Sequence[Any], axis: int = 0) -> Any:
         """The inverse of `divide`, in NumPy, for arrays with this axis of runs."""

@@ -12,32 +12,29 @@ from pydantic import model_validator
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 
-LossFunction = Callable[[Float[Any, "*samples output"], Float[Any, "*samples output"]], Any]
+LossFunction = Callable[..., Float[Any, "*samples"]]
+"""A function of outputs and targets, and of the axis along which they lie, the last by default."""
 
 
-def squared_error(
-    outputs: Float[Any, "*samples output"], targets: Float[Any, "*samples output"]
-) -> Float[Any, "*samples"]:
+def squared_error(outputs: Any, targets: Any, axis: int = -1) -> Float[Any, "*samples"]:
     """1/2 |y - yhat|^2."""
     import jax.numpy as jnp
 
-    return 0.5 * jnp.sum((targets - outputs) ** 2, axis=-1)
+    return 0.5 * jnp.sum((targets - outputs) ** 2, axis=axis)
 
 
-def cross_entropy(
-    outputs: Float[Any, "*samples output"], targets: Float[Any, "*samples output"]
-) -> Float[Any, "*samples"]:
+def cross_entropy(outputs: Any, targets: Any, axis: int = -1) -> Float[Any, "*samples"]:
     """-log p of the softmax; of the logistic function where there is one output."""
     import jax
     import jax.numpy as jnp
 
-    if outputs.shape[-1] == 1:
-        return (jax.nn.softplus(outputs) - targets * outputs)[..., 0]
-    return -jnp.sum(targets * jax.nn.log_softmax(outputs), axis=-1)
+    if outputs.shape[axis] == 1:
+        return jnp.squeeze(jax.nn.softplus(outputs) - targets * outputs, axis)
+    return -jnp.sum(targets * jax.nn.log_softmax(outputs, axis=axis), axis=axis)
 
 
 LOSSES: dict[str, LossFunction] = {"squared_error": squared_error, "cross_entropy": cross_entropy}
-"""Per-sample losses (outputs, targets) -> loss, by the names that a configuration uses."""
+"""Per-sample losses by the names that a configuration uses."""
 
 
 class Loss(ConfigModel):

@@ -44,6 +44,8 @@ DIVERGENCE_FACTOR = 1e6
 """A run has diverged when its loss is not finite or has grown by this factor."""
 ROWS, ROW_BYTES = 64, 2**26
 """Most records that one call of the program returns, and the most bytes that they take."""
+NUMBER = np.asarray(0)
+"""Stands for any number of steps or records where a program is traced."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,8 @@ class Trainer:
     Two pytrees go through the program. `members` is what training changes: `params`, `optimiser`
     (its state), `diverged_at` and `order` (of mini-batches). `fixed` is what it does not change:
     `initial` weights, `rest` (weights and axes that are not trained), `per_run` arrays,
-    `learning_rate`, loss `factor`, `loss_limit` and random `key`. Every leaf has a leading axis of
-    runs, scale by scale. The program trains one group of runs.
+    `learning_rate`, loss `factor`, `loss_limit` and data of the random `key`. Every leaf has a
+    leading axis of runs, scale by scale. The program trains one group of runs.
 
     Create and call it inside `jax.enable_x64` and the precision of matrix products of the ensemble,
     as `train` does.
@@ -141,8 +143,11 @@ class Trainer:
         self.task = task or ensemble.task()
         self.optimiser = ensemble.training.optimiser.transformation()
         entries = [OBSERVABLES[name] for name in ensemble.record.observables]
-        self.observables = [e.load() for e in entries if not e.declaration.snapshots]
-        self.snapshot_observables = [e.load() for e in entries if e.declaration.snapshots]
+        # snapshots as frequent as records are records, and need no program and calls of their own
+        records = ensemble.training.steps // ensemble.record.every
+        apart = [e.declaration.snapshots and ensemble.record.snapshots < records for e in entries]
+        self.observables = [e.load() for e, own in zip(entries, apart, strict=True) if not own]
+        self.snapshot_observables = [e.load() for e, own in zip(entries, apart, strict=True) if own]
         # A sampler may be a pytree: its numbers are arguments of the program, as other data are, so
         # that datasets which differ in numbers alone share the program.
         sampler = ensemble.training.batch.sampler(ensemble.dataset, self.task.items)
@@ -236,9 +241,11 @@ class Trainer:
         flat = jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights)
         copies = len(self.scales)
         per_run = jax.tree.map(lambda a: np.tile(a, (copies, *[1] * (a.ndim - 1))), per_run)
-        return self._start(flat, per_run, np.tile(self.seeds, copies))
+        # weights twice: the program overwrites the donated buffers of `params`
+        weights, initial, per_run = map(self._device, (flat, flat, per_run))
+        return self._start(weights, initial, per_run, jax.device_put(np.tile(self.seeds, copies)))
 
-    def _start(self, weights: Any, per_run: Any, seeds: np.ndarray) -> tuple[Any, Any]:
+    def _start(self, weights: Any, initial: Any, per_run: Any, seeds: Array) -> tuple[Any, Any]:
         training, runs = self.ensemble.training, len(seeds)
 
         def parts(one: Any) -> tuple[Any, Any]:
@@ -246,9 +253,8 @@ class Trainer:
             return params, rest
 
         # not jitted: compiling would take longer than these few operations
-        params, rest = jax.vmap(parts)(self._device(weights))
-        # a second copy, as the program overwrites the donated buffers of `params`
-        initial, _ = jax.vmap(parts)(self._device(weights))
+        params, rest = jax.vmap(parts)(weights)
+        initial, _ = jax.vmap(parts)(initial)
         constants = {
             "learning_rate": training.learning_rate,
             "factor": training.loss.factor(self.task.samples),
@@ -256,23 +262,23 @@ class Trainer:
         }
         fixed = {
             "rest": rest,
-            "per_run": self._device(per_run),
+            "per_run": per_run,
             "initial": initial,
             **{name: self._device(np.full(runs, value)) for name, value in constants.items()},
         }
         members = {
             "params": params,
             "optimiser": jax.vmap(self.optimiser.init)(params),
-            "diverged_at": jnp.asarray(np.full(runs, -1)),
+            "diverged_at": jax.device_put(np.full(runs, -1)),
             "order": jax.tree.map(
-                lambda order: jnp.asarray(np.tile(order, (runs, 1))),
+                lambda order: jax.device_put(np.tile(order, (runs, 1))),
                 training.batch.order(self.task.items),
             ),
         }
         if not training.batch.whole:
             stream = stable_hash("batches")
-            key = jax.jit(jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(seed), stream)))
-            fixed["key"] = key(jnp.asarray(seeds))
+            fold = lambda seed: jax.random.fold_in(jax.random.key(seed), stream)  # noqa: E731
+            fixed["key"] = jax.jit(lambda seeds: jax.random.key_data(jax.vmap(fold)(seeds)))(seeds)
         return members, fixed
 
     @cached_property
@@ -283,12 +289,12 @@ class Trainer:
     def _shapes(self, runs: int) -> tuple[Any, Any]:
         """Shapes of that many runs: memory is checked before `start` allocates it."""
 
-        def many(one: np.ndarray) -> np.ndarray:
-            return np.broadcast_to(one, (runs, *one.shape))  # a view: no memory is allocated
+        def many(one: np.ndarray) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct((runs, *one.shape), self._dtype(one))
 
         per_run = {name: each[0] for name, each in self.task.per_run(self.seeds[:1]).items()}
-        weights, per_run = jax.tree.map(many, (self._one, per_run))
-        return jax.eval_shape(lambda: self._start(weights, per_run, np.zeros(runs, int)))
+        weights, per_run, seed = jax.tree.map(many, (self._one, per_run, np.asarray(self.seeds[0])))
+        return jax.eval_shape(self._start, weights, weights, per_run, seed)
 
     def advance(
         self, members: Any, fixed: Any, data: Any, first: Array, every: Array, records: Array
@@ -319,12 +325,12 @@ class Trainer:
             # `fori_loop` and not `scan`: its bounds are arguments, so that one program serves any
             # number of steps, and it stacks no outputs
             members = jax.lax.fori_loop(first, first + every, one_step, members)
-            record = jax.lax.cond(
-                records > 0,
-                lambda: self.observe_all(self.observables, members, fixed, data, first + every),
-                lambda: jax.tree.map(jnp.zeros_like, self._record),
-            )
-            series = {name: series[name].at[row].set(value) for name, value in record.items()}
+
+            def with_record() -> dict[str, Array]:
+                record = self.observe_all(self.observables, members, fixed, data, first + every)
+                return {name: series[name].at[row].set(value) for name, value in record.items()}
+
+            series = jax.lax.cond(records > 0, with_record, lambda: series)
             return members, first + every, series
 
         series = jax.tree.map(
@@ -338,7 +344,7 @@ class Trainer:
     def _record(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shapes of one record."""
         observe = partial(self.observe_all, self.observables)
-        return jax.eval_shape(observe, *self.shapes, self.data, jnp.asarray(0))
+        return jax.eval_shape(observe, *self.shapes, self.data, NUMBER)
 
     @property
     def rows(self) -> int:
@@ -373,7 +379,7 @@ class Trainer:
             return batch.draw(order, key, step, partial(self.task.batch, data), sample)
 
         orders = jax.tree.map(lambda order: order[:seeds], members["order"])
-        drawn = jax.vmap(draw)(orders, fixed["key"][:seeds])
+        drawn = jax.vmap(draw)(orders, jax.random.wrap_key_data(fixed["key"][:seeds]))
         # runs are ordered scale by scale; those of one seed share samples, which are drawn once
         order, samples = jax.tree.map(
             lambda array: jnp.tile(array, (copies, *[1] * (array.ndim - 1))), drawn
@@ -389,8 +395,7 @@ class Trainer:
         record, steps = self.ensemble.record, self.ensemble.training.steps
         shape = len(self.scales), len(self.seeds)
         available = memory.available_on_device(jax.devices()[0])
-        number = jax.ShapeDtypeStruct((), jnp.asarray(0).dtype)
-        advance = compiled(self.advance, *self.shapes, self.data, *[number] * 3, donate=True)
+        advance = compiled(self.advance, *self.shapes, self.data, *[NUMBER] * 3, donate=True)
         runs = self.groups.runs.size
         waiting = (runs - self.groups.size) * memory.size_of(jax.tree.leaves(self._shapes(1)))
         needed = memory.program_memory(advance, runs, waiting)
@@ -400,13 +405,13 @@ class Trainer:
         snapshot = None
         if self.snapshot_observables:
             observe = partial(self.observe_all, self.snapshot_observables)
-            snapshot = compiled(observe, *self.shapes, self.data, number, often=False)
+            snapshot = compiled(observe, *self.shapes, self.data, NUMBER, often=False)
             size += (1 + record.snapshots) * memory.size_of(jax.tree.leaves(snapshot.out_info))
         memory.refuse_records(size * len(self.groups.runs), memory.available_memory())
         members, fixed = map(self.groups.divide, self.start())
 
         def run(members: list[Any], first: int, every: int, records: int) -> tuple[Any, Any]:
-            numbers = [jnp.asarray(n) for n in (first, every, records)]
+            numbers = [np.asarray(n) for n in (first, every, records)]
             called = [
                 advance(*group, self.data, *numbers) for group in zip(members, fixed, strict=True)
             ]
@@ -418,7 +423,7 @@ class Trainer:
             if snapshot is None:
                 return []
             values = [
-                snapshot(*group, self.data, jnp.asarray(step))
+                snapshot(*group, self.data, np.asarray(step))
                 for group in zip(members, fixed, strict=True)
             ]
             return [{name: each[None] for name, each in self.groups.join(values).items()}]
@@ -433,7 +438,8 @@ class Trainer:
         limits = self._device(DIVERGENCE_FACTOR * series[0]["loss"][0])
         for group, limit in zip(fixed, self.groups.divide(limits), strict=True):
             group["loss_limit"] = limit
-        interval, pace = steps // record.snapshots, 1  # pace: steps until the next progress line
+        # steps between snapshots, and steps until the next progress line
+        interval, pace = steps // record.snapshots if snapshot else steps, 1
         progress = Progress(done, steps, report)
         while done < steps:
             left = record.every - done % record.every  # steps to the next record
@@ -471,13 +477,12 @@ class Trainer:
 
     def _device(self, tree: Any) -> Any:
         """Arrays on the device; numbers that are no integers get the precision of training."""
+        # `jnp.asarray` would compile a program for each shape
+        return jax.device_put(jax.tree.map(lambda a: np.asarray(a, self._dtype(a)), tree))
 
-        def put(value: np.ndarray) -> Array:
-            integer = np.issubdtype(value.dtype, np.integer)
-            dtype = jax.dtypes.canonicalize_dtype(value.dtype) if integer else self.dtype
-            return jnp.asarray(value, dtype)
-
-        return jax.tree.map(put, tree)
+    def _dtype(self, value: np.ndarray) -> Any:
+        integer = np.issubdtype(value.dtype, np.integer)
+        return jax.dtypes.canonicalize_dtype(value.dtype) if integer else self.dtype
 
 
 _PROGRAMS: dict[Any, Compiled] = {}

@@ -11,6 +11,7 @@ from builders import build_ensemble
 from neuralrace.config.cell import Record
 from neuralrace.errors import UserError
 from neuralrace.networks.gated import Gated
+from neuralrace.networks.gates.contexts import Contexts
 from neuralrace.networks.initial_weights import initial_edges
 from neuralrace.theory.reln.imitation import (
     SmallestTask,
@@ -117,6 +118,25 @@ def test_smallest_pathways_train_as_the_given_ones():
     smallest = imitate(ensemble, network).variables
     for name, values in plain.items():
         np.testing.assert_allclose(smallest[name], values, rtol=1e-10, atol=1e-13, err_msg=name)
+
+
+def test_context_pathways_train_on_the_rank_of_the_objects_that_they_receive():
+    """Four objects in two contexts: rank 5 of all inputs, rank 4 of the objects alone."""
+    network = Gated(name="gated", hidden=(12,), gates=Contexts(name="contexts", open_in=(1,)))
+    ensemble = build_ensemble(SPEC, dataset={"name": "contextual", "contexts": 2, "objects": 4})
+    record = Record(every=3, snapshots=2, observables=("outputs", "similarity"))
+    plain = train(altered(ensemble, network=network, record=record)).variables
+    examples = network.examples(ensemble.dataset)
+    task = SmallestTask(network, examples, ensemble.init, ensemble.training)
+    shapes = [[layer.shape[2:] for layer in s] for s in task.weights((0.3,), range(2))]
+    assert shapes == [[(1, 12, 5), (1, 21, 12)], [(2, 12, 4), (2, 21, 12)]]
+    smallest = imitate(ensemble, network).variables
+    assert smallest["outputs"].shape[2] == 5
+    np.testing.assert_allclose(smallest["loss"], plain["loss"], rtol=1e-10)
+    for name in ("outputs", "sample_similarity"):
+        np.testing.assert_allclose(
+            smallest[name][:, :, ::2], plain[name], rtol=1e-10, atol=1e-13, err_msg=name
+        )
 
 
 def test_steps_of_adam_depend_on_the_basis_and_keep_all_units():

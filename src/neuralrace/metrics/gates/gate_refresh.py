@@ -89,15 +89,15 @@ def gate_refresh(cell: CellResults) -> Values:
     time, samples = cell.flow_time.values[[-1]], (data.x, data.y[:, 0])
     weights = np.full((*start.shape[:2], len(REFRESHES), *start.shape[2:]), np.nan)
     stepwise = np.full_like(start, np.nan)
-    for ensemble in np.argwhere(cell.trajectory["diverged_at"].values < 0):
-        first = start[*ensemble]
-        for number, refreshes in enumerate(REFRESHES):
-            interval = float(time[0]) / refreshes
-            weights[*ensemble, number] = relinearised_flow(time, interval, first, *samples)[0]
-        step, rate = np.array([training.steps]), training.flow_step(len(data.x))
-        stepwise[*ensemble] = relinearised_descent(step, rate, 1, first, *samples)[0]
+    converged = cell.trajectory["diverged_at"].values < 0
+    for number, refreshes in enumerate(REFRESHES):
+        interval = float(time[0]) / refreshes
+        path = relinearised_flow(time, interval, start[converged], *samples)
+        weights[converged, number] = path[:, 0]
+    step, rate = np.array([training.steps]), training.flow_step(len(data.x))
+    stepwise[converged] = relinearised_descent(step, rate, 1, start[converged], *samples)[:, 0]
     missed = np.full((*start.shape[:2], len(MOMENTS)), np.nan)
-    converged, symmetric = cell.trajectory["diverged_at"].values < 0, at_every_place(data)
+    symmetric = at_every_place(data)
     for scale in range(len(missed)):
         bases = [_bases(_second(symmetric, normals)) for normals in start[scale]]
         for seed in np.flatnonzero(converged[scale]):

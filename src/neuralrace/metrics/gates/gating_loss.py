@@ -104,10 +104,10 @@ def _gating(
     """Losses of one fixed sample, and its values by name; losses are 1/2 <(y - yhat)^2>."""
     y, units = data.y[:, 0], len(gates)
     losses = gating_losses(data.x, y, gates, fresh.x, fresh.y[:, 0], fresh_gates)
-    diagonality = off_block_shares(losses.second)
+    diagonality = off_block_shares(losses.second, losses.modes)
     pairs = (gates.sum(axis=0) ** 2 - (gates**2).sum(axis=0)).mean()
     overlap = pairs / (units * (units - 1)) if units > 1 else np.nan
-    values = (losses.train, losses.fresh, losses.rank, *diagonality, gates.mean(), overlap)
+    values = (losses.train, losses.fresh, losses.modes.rank, *diagonality, gates.mean(), overlap)
     return losses, dict(zip(NAMES, values, strict=True))
 
 
@@ -119,13 +119,13 @@ def _by_equation(
     least = [losses.residual, 2 * losses.train]
     if set(y) != {0.0, 1.0}:
         return [*least, np.nan, np.nan]
-    means, seconds = [], []
-    for target in (0.0, 1.0):
-        members = y == target
-        mean, second, _ = gated_moments(data.x[members], np.ones(members.sum()), gates[:, members])
-        means.append(mean.ravel())
-        seconds.append(second.reshape(mean.size, mean.size))
-    (zero, one), (second_zero, second_one) = means, seconds
+    ones = y == 1
+    one, second_one, _ = gated_moments(data.x[ones], y[ones], gates[:, ones])
+    # what is left of all samples is the class of zeros
+    zero = gates[:, ~ones] @ data.x[~ones] / np.sum(~ones)
+    second_zero = (losses.second - ones.mean() * second_one) / np.mean(~ones)
+    second_one, second_zero = (each.reshape(one.size, -1) for each in (second_one, second_zero))
+    one, zero = one.ravel(), zero.ravel()
     gain = gating_gain(one, second_one, second_zero)
     return [*least, (1 - gain) / 2, (1 - written_gain(one, zero)) / 2]
 

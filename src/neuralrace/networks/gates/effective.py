@@ -97,6 +97,8 @@ class EffectiveData:
         bases = np.zeros((len(rest), 0))
         for _ in self.architecture.outputs:
             new = self._round(rest, at)
+            if not new.shape[1]:  # nothing is left to remove
+                break
             bases = np.hstack([bases, new])
             for rows in at.values():
                 rest[rows] -= new[rows] @ (new[rows].T @ rest[rows])
@@ -236,12 +238,14 @@ def _carry(
     """Orthonormal directions of one node, extended along the coupling to all connected nodes."""
     part = np.zeros((len(coupling), directions.shape[1]))
     part[at[name]] = directions
-    for _ in at:
-        image = coupling @ part
+    spreading = True
+    while spreading:  # to nodes one edge of the coupling farther each time
+        image, spreading = coupling @ part, False
         for rows in at.values():
             length = np.linalg.norm(image[rows], axis=0)
             new = (length > NEGLIGIBLE) & ~part[rows].any(axis=0)
             part[rows, new] = image[rows, new] / length[new]
+            spreading |= new.any()
     for rows in at.values():
         # the closest orthonormal directions; common modes of all pathways do not change
         on = part[rows].any(axis=0)

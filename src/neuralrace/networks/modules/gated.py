@@ -50,6 +50,8 @@ class Stack(nnx.Module):
 class ParallelNetwork(nnx.Module):
     """yhat = sum_p W_p^L ... W_p^1 (g_p x), a linear network of the gated inputs g_p x.
 
+    Pathways may have different numbers of inputs, except for `maps`.
+
     Source: Saxe, Sodhani, Lewallen 2022; Jarvis et al., sec. 3, for rectified linear networks.
     """
 
@@ -62,28 +64,37 @@ class ParallelNetwork(nnx.Module):
         Args:
             x: gated inputs of all pathways, concatenated; zero where a pathway is closed.
         """
-        maps = self.maps()
-        return x @ jnp.reshape(jnp.swapaxes(maps, 0, 1), (maps.shape[1], -1)).T
+        maps = [jnp.concatenate(stack.maps().mT) for stack in self.stacks]
+        return x @ jnp.concatenate(maps)
 
     def pathway_outputs(
         self, x: Float[Array, "sample pathway_input"]
     ) -> Float[Array, "pathway sample output"]:
         """Output of each pathway; see `__call__`."""
-        maps = self.maps()
-        return jnp.einsum("spi,poi->pso", jnp.reshape(x, (len(x), len(maps), -1)), maps)
+        pathways = zip(self._inputs(x), self._maps(), strict=True)
+        return jnp.stack([inputs @ map.T for inputs, map in pathways])
 
     def maps(self) -> Float[Array, "pathway output input"]:
         """The product of weights along each pathway."""
         return jnp.concatenate([stack.maps() for stack in self.stacks])
 
+    def _maps(self) -> list[Float[Array, "output _input"]]:
+        """The map of each pathway."""
+        return list(itertools.chain.from_iterable(stack.maps() for stack in self.stacks))
+
+    def _inputs(
+        self, x: Float[Array, "sample pathway_input"]
+    ) -> list[Float[Array, "sample _input"]]:
+        """The gated inputs of each pathway."""
+        sizes = [first.shape[-1] for first, *_ in self.chains()]
+        return jnp.split(x, np.cumsum(sizes)[:-1], axis=1)
+
     def first_hidden(
         self, x: Float[Array, "sample pathway_input"]
     ) -> Float[Array, "sample pathway_unit"]:
         """First hidden layers of all pathways, concatenated."""
-        chains = self.chains()
-        inputs = jnp.reshape(x, (len(x), len(chains), -1))
-        hidden = [inputs[:, pathway] @ first.T for pathway, (first, *_) in enumerate(chains)]
-        return jnp.concatenate(hidden, axis=1)
+        pathways = zip(self._inputs(x), self.chains(), strict=True)
+        return jnp.concatenate([inputs @ first.T for inputs, (first, *_) in pathways], axis=1)
 
     def chains(self) -> list[tuple[Array, ...]]:
         """Weights of each pathway, first layer first."""

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
+import jax
 from flax import nnx
 from jax import Array
 from jaxtyping import Float
@@ -12,6 +13,24 @@ from neuralrace.networks.modules.activations import ACTIVATIONS
 
 class Frozen(nnx.Variable):
     """Weights that are not trained."""
+
+
+@jax.custom_vjp
+def few_samples(
+    weight: Float[Array, "out in"], h: Float[Array, "sample in"]
+) -> Float[Array, "sample out"]:
+    """Product h W^T for few samples and large W, of which no transposed copy is made.
+
+    For h W^T itself XLA transposes W on processors. Here h and the result are transposed, and the
+    gradient of h is a product with W as it is.
+    """
+    return (weight @ h.T).T
+
+
+few_samples.defvjp(
+    lambda weight, h: (few_samples(weight, h), (weight, h)),
+    lambda factors, slope: (slope.T @ factors[1], slope @ factors[0]),
+)
 
 
 class Layer(nnx.Module):
@@ -24,7 +43,10 @@ class Layer(nnx.Module):
 
     def __call__(self, h: Float[Array, "sample in"]) -> Float[Array, "sample out"]:
         """Pre-activations of this layer."""
-        out = h @ self.weight[...].T
+        weight = self.weight[...]
+        # measured: with less than this, and several runs in a group, it takes longer
+        few = 8 * len(h) * sum(weight.shape) < weight.size
+        out = few_samples(weight, h) if few else h @ weight.T
         return out if self.bias is None else out + self.bias[...][None]
 
 

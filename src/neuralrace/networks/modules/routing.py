@@ -34,12 +34,26 @@ class Blocks(nnx.Module):
 
     def maps(self) -> Float[Array, "input_domain output_domain output input"]:
         """The map of every pair of domains."""
-        signal = self.encoder[...]
+        return jnp.transpose(self._outputs(self.encoder[...]), (0, 2, 3, 1))
+
+    def outputs(
+        self, items: Float[Array, "domain item input"]
+    ) -> Float[Array, "domain item output_domain output"]:
+        """Outputs in all output domains for items of every input domain."""
+        encoder = self.encoder[...]
+        by_row = jnp.reshape(items, (len(encoder), -1, *items.shape[1:]))
+        return self._outputs(jnp.einsum("rcihx,rinx->rcihn", encoder, by_row))
+
+    def _outputs(
+        self, signal: Float[Array, "row column domain unit item"]
+    ) -> Float[Array, "input_domain item output_domain output"]:
+        """Outputs for signals in the first hidden layer."""
         for weight in self.hidden:
-            signal = jnp.einsum("rcgh,rcihx->rcigx", weight[...], signal)
-        maps = jnp.einsum("rcjyh,rcihx->ricjyx", self.decoder[...], signal)
-        row, domain, column, partner, *shape = maps.shape
-        return maps.reshape(row * domain, column * partner, *shape)
+            signal = jnp.einsum("rcgh,rcihn->rcign", weight[...], signal)
+        # in this order of axes, which is that of the matrix product, nothing is transposed
+        outputs = jnp.einsum("rcihn,rcjyh->rincjy", signal, self.decoder[...])
+        row, domain, item, column, partner, output = outputs.shape
+        return outputs.reshape(row * domain, item, column * partner, output)
 
     @property
     def weights(self) -> list[Array]:
@@ -87,6 +101,12 @@ class RoutingNetwork(nnx.Module):
     def maps(self) -> Float[Array, "input_domain output_domain output input"]:
         """The map from every input to every output domain, trained or not."""
         return reduce(jnp.add, (family.maps() for family in self.families))
+
+    def outputs(
+        self, items: Float[Array, "domain item input"]
+    ) -> Float[Array, "domain item output_domain output"]:
+        """Outputs of a linear network in all output domains, for items of every input domain."""
+        return reduce(jnp.add, (family.outputs(items) for family in self.families))
 
     def hidden(self, inputs: Float[Array, "domain item input"]) -> Float[Array, "domain item unit"]:
         """The last hidden layer of the first block, for the inputs of all its input domains."""

@@ -1,4 +1,4 @@
-"""Training of routing networks, on correlations of domains or on images."""
+"""Training of routing networks, on items of domains or on images."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ class DomainTask(Task):
 
 
 class RoutingTask(DomainTask):
-    """A linear routing network on the correlations of its trained pairs of domains.
+    """A linear routing network on its trained pairs of domains, see `domain_moments`.
 
     Blocks that start from orthogonal matrices, or have one hidden layer, are trained by linear
     optimisers in a subspace of their hidden units that descent never leaves: the result is that of
@@ -111,7 +111,8 @@ class RoutingTask(DomainTask):
             "targets": domains.targets,
             "u": u,
             "v": np.swapaxes(vt, -1, -2),
-            "loss": (domains.sigma_yx, domains.sigma_xx, domains.y_power),
+            "y_power": domains.y_power,
+            "loss": domain_moments(domains),
         }
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
@@ -134,14 +135,28 @@ class RoutingTask(DomainTask):
 
     def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
-        return 0.5 * jnp.sum(per_run["share"] * squared_errors(network.maps(), *batch))
+        items, targets, constant = batch
+        errors = squared_errors(network.outputs(items), targets, constant)
+        return 0.5 * jnp.sum(per_run["share"] * errors)
+
+    def whole_loss(
+        self, network: Any, data: Mapping[str, Any], per_run: Mapping[str, Array]
+    ) -> Array:
+        """See `Task.whole_loss`; from maps, as records compute these once for all observables."""
+        return 0.5 * jnp.sum(per_run["share"] * self._errors(network, data))
 
     def pair_errors(
         self, network: RoutingNetwork, data: Mapping[str, Any]
     ) -> Float[Array, "input_domain output_domain"]:
         """See `DomainTask.pair_errors`."""
-        y_power = data["loss"][-1]
-        return squared_errors(network.maps(), *data["loss"]) / y_power[None]
+        return self._errors(network, data) / data["y_power"][None]
+
+    def _errors(
+        self, network: RoutingNetwork, data: Mapping[str, Any]
+    ) -> Float[Array, "input_domain output_domain"]:
+        items, targets, constant = data["loss"]
+        outputs = jnp.einsum("inx,ijyx->injy", items, network.maps())
+        return squared_errors(outputs, targets, constant)
 
 
 class ImageTask(DomainTask):
@@ -190,7 +205,9 @@ class ImageTask(DomainTask):
         """See `Task.loss`."""
         if self.on_moments:
             return moment_loss(network, per_run["share"], *batch)
-        return jnp.mean(self._losses(network, batch, per_run["partners"]))
+        losses = self._losses(network, batch, per_run["partners"])
+        # without the barrier, sums over classes are merged into one over all, entry by entry
+        return jnp.mean(jax.lax.optimization_barrier(losses))
 
     def whole_loss(
         self, network: Any, data: Mapping[str, Any], per_run: Mapping[str, Array]
@@ -227,12 +244,15 @@ class ImageTask(DomainTask):
     def _losses(
         self, network: RoutingNetwork, batch: ImageBatch, partners: Int[Array, "domain partner"]
     ) -> Float[Array, "domain partner image"]:
-        """Loss of every image in every trained pair."""
+        """Loss of every image in every trained pair.
+
+        Images come last: there are more of them than classes, and they are processed in vectors.
+        """
         inputs, classes = batch
         decoder = network.weights[-1][partners]
-        outputs = jnp.einsum("dkyh,dnh->dkny", decoder, network.hidden(inputs))
-        targets = jax.nn.one_hot(classes, outputs.shape[-1], dtype=outputs.dtype)
-        return self.sample_loss(outputs, targets[partners])
+        outputs = jnp.einsum("dkyh,dnh->dkyn", decoder, network.hidden(inputs))
+        targets = jax.nn.one_hot(classes, outputs.shape[2], dtype=outputs.dtype, axis=1)
+        return self.sample_loss(outputs, targets[partners], axis=2)
 
     def _over_images(
         self, data: Mapping[str, Any], prefix: str, score: Callable[[ImageBatch], Any]
@@ -269,10 +289,33 @@ class ImageTask(DomainTask):
         return jax.tree.map(lambda total: total / images, totals)
 
 
-def squared_errors(maps: Array, sigma_yx: Array, sigma_xx: Array, y_power: Array) -> Array:
-    """<|y - F x|^2> of every pair of domains from correlations: (input_domain, output_domain)."""
-    products = jnp.einsum("ijyx,ixz->ijyz", maps, sigma_xx)
-    return y_power[None] + jnp.sum(maps * (products - 2 * sigma_yx), axis=(-2, -1))
+def domain_moments(
+    domains: Domains,
+) -> tuple[
+    Float[np.ndarray, "domain item input"],
+    Float[np.ndarray, "domain item output_domain output"],
+    Float[np.ndarray, "domain output_domain"],
+]:
+    """At most as many items as inputs, with the same squared errors of every linear network.
+
+    Let Q R be the inputs of an input domain. The items are the rows of R, and their targets Q^T Y.
+    What Q does not reach of the targets Y of a pair is a constant part of its squared error.
+
+    Returns:
+        The items, their targets, and the constant part of every pair.
+    """
+    q, r = np.linalg.qr(domains.inputs / np.sqrt(domains.inputs.shape[1]))
+    targets = np.einsum("ink,jny->ikjy", q, domains.targets / np.sqrt(domains.inputs.shape[1]))
+    return r, targets, domains.y_power - (targets**2).sum(axis=(1, 3))
+
+
+def squared_errors(
+    outputs: Float[Array, "domain item output_domain output"],
+    targets: Float[Array, "domain item output_domain output"],
+    constant: Float[Array, "domain output_domain"],
+) -> Float[Array, "domain output_domain"]:
+    """<|y - F x|^2> of every pair of domains, from outputs on the items of `domain_moments`."""
+    return constant + jnp.sum((outputs - targets) ** 2, axis=(1, 3))
 
 
 def moment_loss(
@@ -291,13 +334,8 @@ def moment_loss(
     so sums over j come first. A step costs O(M N_h^2 N_x + M^2 N_h^2) for any number of images and
     trained pairs.
     """
-    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, class_order)
-    answers = jnp.einsum("ij,jch->ich", share, decoder)
-    squares = jnp.einsum("ij,jhg->ihg", share, jnp.einsum("jch,jcg->jhg", decoder, decoder))
-    # `gram` is linear in W_i (see `_moment_parts`): 2 gram - stop_gradient(gram) has the value of
-    # the quadratic form and its derivative
-    quadratic = 2 * jnp.sum(squares * gram) - jnp.sum(squares * jax.lax.stop_gradient(gram))
-    return 0.5 * (jnp.sum(share) - 2 * jnp.sum(answers * cross) + quadratic)
+    encoder, decoder = _two_layers(network, class_order)
+    return _two_layer_loss(encoder, decoder, share, sigma_yx, variance)
 
 
 def moment_errors(
@@ -307,34 +345,84 @@ def moment_errors(
     class_order: Int[Array, "output_domain class"],
 ) -> Float[Array, "input_domain output_domain"]:
     """Squared error of every pair of domains; see `moment_loss`."""
-    cross, gram, decoder = _moment_parts(network, sigma_yx, variance, class_order)
+    encoder, decoder = _two_layers(network, class_order)
+    cross, gram = _hidden_moments(encoder, encoder * variance[:, None], sigma_yx)
     squares = jnp.einsum("jch,jcg->jhg", decoder, decoder)
     return (
         1 - 2 * jnp.einsum("jch,ich->ij", decoder, cross) + jnp.einsum("jhg,ihg->ij", squares, gram)
     )
 
 
-def _moment_parts(
-    network: RoutingNetwork, sigma_yx: Array, variance: Array, class_order: Array
-) -> tuple[
-    Float[Array, "domain class unit"],
-    Float[Array, "domain unit unit"],
-    Float[Array, "output_domain class unit"],
-]:
-    """sigma_yx W^T and W D W^T by input domain, and V by output domain; see `moment_loss`.
+def _two_layers(
+    network: RoutingNetwork, class_order: Array
+) -> tuple[Float[Array, "input_domain unit mode"], Float[Array, "output_domain class unit"]]:
+    """W by input domain, and V by output domain; see `moment_loss`.
 
     Layers above the first are multiplied into the few rows of the decoders, not into the many
-    columns of the encoders. In W D W^T, W D is constant under differentiation: both factors have
-    the same derivative where the result is multiplied by a symmetric matrix, so that one is enough.
+    columns of the encoders.
     """
     encoder, *between, decoder = network.weights
     by_class = jnp.take_along_axis(decoder, class_order[..., None], axis=1)
     decoder = reduce(
         lambda above, below: jnp.einsum("jcg,gh->jch", above, below), reversed(between), by_class
     )
+    return encoder, decoder
+
+
+def _hidden_moments(
+    encoder: Array, weighted: Array, sigma_yx: Array
+) -> tuple[Float[Array, "domain class unit"], Float[Array, "domain unit unit"]]:
+    """sigma_yx W^T and W D W^T by input domain, from W and W D; see `moment_loss`."""
     cross = jnp.einsum("dcx,dhx->dch", sigma_yx, encoder)
-    constant = jax.lax.stop_gradient(encoder * variance[:, None])
-    return cross, jnp.einsum("dhx,dgx->dhg", constant, encoder), decoder
+    return cross, jnp.einsum("dhx,dgx->dhg", weighted, encoder)
+
+
+@jax.custom_vjp
+def _two_layer_loss(
+    encoder: Array, decoder: Array, share: Array, sigma_yx: Array, variance: Array
+) -> Float[Array, ""]:
+    """`moment_loss` of W and V."""
+    return _loss_and_gradient(encoder, decoder, share, sigma_yx, variance)[0]
+
+
+def _loss_and_gradient(
+    encoder: Array, decoder: Array, share: Array, sigma_yx: Array, variance: Array
+) -> tuple[Float[Array, ""], tuple[Array, Array]]:
+    """`moment_loss` of W and V, and its gradient.
+
+    The gradient is written out: automatic differentiation multiplies the same matrices in shapes
+    that take half as long again.
+    """
+
+    def transposed(matrix: Array) -> Array:
+        # a copy, which the compiler would merge into a product with a transposed left factor: that
+        # takes twice as long
+        return jax.lax.optimization_barrier(jnp.swapaxes(matrix, -1, -2))
+
+    weighted = encoder * variance[:, None]
+    cross, gram = _hidden_moments(encoder, weighted, sigma_yx)
+    partners = transposed(share)
+    crosses = jnp.einsum("ji,ich->jch", partners, cross)
+    grams = jnp.einsum("ji,ihg->jhg", partners, gram)
+    to_decoder = jnp.einsum("jch,jhg->jcg", decoder, grams) - crosses
+    loss = 0.5 * (jnp.sum(share) + jnp.sum(decoder * (to_decoder - crosses)))
+    squares = jnp.einsum("jhc,jcg->jhg", transposed(decoder), decoder)
+    answers = jnp.einsum("ij,jch->ich", share, decoder)
+    to_encoder = jnp.einsum(
+        "ihg,igx->ihx", jnp.einsum("ij,jhg->ihg", share, squares), weighted
+    ) - jnp.einsum("ich,icx->ihx", answers, sigma_yx)
+    return loss, (to_encoder, to_decoder)
+
+
+def _backward(
+    gradient: tuple[Array, Array], cotangent: Array
+) -> tuple[Array, Array, None, None, None]:
+    """The gradient of what is made from the loss; moments and shares are not trained."""
+    to_encoder, to_decoder = gradient
+    return cotangent * to_encoder, cotangent * to_decoder, None, None, None
+
+
+_two_layer_loss.defvjp(_loss_and_gradient, _backward)
 
 
 def _answers(
@@ -345,7 +433,7 @@ def _answers(
 ]:
     """Squared error of every image in every pair of domains, and 1 where its class is correct."""
     inputs, classes = batch
-    outputs = jnp.einsum("jyh,inh->ijny", network.weights[-1], network.hidden(inputs))
-    targets = jax.nn.one_hot(classes, outputs.shape[-1], dtype=outputs.dtype)
-    hits = jnp.argmax(outputs, axis=-1).astype(classes.dtype) == classes[None]
-    return jnp.sum((targets[None] - outputs) ** 2, axis=-1), hits.astype(outputs.dtype)
+    outputs = jnp.einsum("jyh,inh->ijyn", network.weights[-1], network.hidden(inputs))
+    targets = jax.nn.one_hot(classes, outputs.shape[2], dtype=outputs.dtype, axis=1)
+    hits = jnp.argmax(outputs, axis=2).astype(classes.dtype) == classes[None]
+    return jnp.sum((targets[None] - outputs) ** 2, axis=2), hits.astype(outputs.dtype)

@@ -83,13 +83,20 @@ class SmallestTask(ParallelTask):
     ):
         """See `ParallelTask`."""
         super().__init__(network, examples, initialiser, training)
-        pathways = len(examples.architecture.pathways)
-        gated = examples.gated_inputs.reshape(len(self.data.x), pathways, -1).swapaxes(0, 1)
+        architecture = examples.architecture
+        first_edges = [architecture.edge_name(p.edges[0]) for p in architecture.pathways]
+        gated = examples.gated_inputs.reshape(len(self.data.x), len(first_edges), -1)
+        gated = gated.swapaxes(0, 1)
         _, values, bases = np.linalg.svd(gated, full_matrices=False)
         rounding = max(gated.shape[1:]) * np.finfo(float).eps * values.max()
-        rank = int((values > rounding).sum(axis=1).max())
-        self.bases = bases[:, :rank].mT
-        x = np.hstack(list(gated @ self.bases))
+        ranks = (values > rounding).sum(axis=1)
+        # Pathways of one shape share arrays, and every other shape takes longer to compile. So the
+        # pathways that receive all inputs have one size, and those that receive some have another.
+        some = np.isin(first_edges, [*examples.visible_inputs])
+        for alike in (some, ~some):
+            ranks[alike] = ranks[alike].max(initial=0)
+        self.bases = [basis[:rank].T for basis, rank in zip(bases, ranks, strict=True)]
+        x = np.hstack([inputs @ basis for inputs, basis in zip(gated, self.bases, strict=True)])
         self.arrays = self.batches(x)
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
