@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import json
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from itertools import groupby
@@ -47,18 +48,29 @@ FINDING_COLUMNS = (
 """Columns of the CSV tables, to cite and to join; the JSON tables have everything."""
 
 
-def write_tables(claims: Sequence[ClaimRow], findings: Sequence[FindingRow], folder: Path) -> None:
+def write_tables(
+    claims: Sequence[ClaimRow],
+    findings: Sequence[FindingRow],
+    folder: Path,
+    papers: Sequence[str] = (),
+) -> None:
     """Writes the tables of claims and findings, and their pages; each write is atomic.
 
     These are `claims` and `findings` as `.json`, `.csv` and `.md`, a picture of all verdicts, and a
     page for each paper in a folder. Surprising rows are written too, so that they can be read;
     `refuse_surprises` refuses them.
 
+    Args:
+        claims: of all papers.
+        findings: of all papers.
+        folder: the results folder.
+        papers: papers that get a page even if nothing is claimed of them.
+
     Raises:
         UserError: the folder cannot be written to.
     """
-    papers = by_paper(claims)
-    links = {paper: f"[{paper}]({PAGES}/{paper}.md)" for paper in papers}
+    rows_of: dict[str, list[ClaimRow]] = {paper: [] for paper in papers} | by_paper(claims)
+    links = {paper: f"[{paper}]({PAGES}/{paper}.md)" for paper in rows_of}
     texts = {
         "claims.json": _CLAIMS.dump_json(list(claims), indent=2).decode() + "\n",
         "claims.csv": _csv(claims, CLAIM_COLUMNS),
@@ -68,7 +80,9 @@ def write_tables(claims: Sequence[ClaimRow], findings: Sequence[FindingRow], fol
         "findings.csv": _csv(findings, FINDING_COLUMNS),
         "findings.md": _page(findings_page(findings)),
     }
-    texts |= {f"{PAGES}/{paper}.md": _page(paper_page(rows)) for paper, rows in papers.items()}
+    for paper, rows in rows_of.items():
+        lines = paper_page(rows) if rows else [f"# {paper}", "", "No claims are written."]
+        texts[f"{PAGES}/{paper}.md"] = _page(lines)
     for name, text in texts.items():
         write_text(text, folder / name)
 
@@ -163,7 +177,14 @@ def write_variants(table: VariantTable, path: Path) -> None:
     Raises:
         UserError: the folder cannot be written to.
     """
-    write_text(table.model_dump_json(indent=1, exclude_none=True) + "\n", path)
+    first = json.dumps(table.made_by)
+    lines = (
+        f"{json.dumps(name)}: {varied.model_dump_json(exclude_none=True)}"
+        for name, varied in table.statements.items()
+    )
+    # a line for each statement, so that two tables can be compared line by line
+    statements = ",\n".join(lines)
+    write_text(f'{{"made_by": {first},\n"statements": {{\n{statements}\n}}}}\n', path)
 
 
 def read_variants(path: Path) -> VariantTable:

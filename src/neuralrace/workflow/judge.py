@@ -46,5 +46,5 @@ def run(
             group: read_variants(variants_path(folder, group)) for group in tables
         }
         judged, findings = judge_claims(claims, folder, list(cells), varied, cells)
-        write_tables(judged, findings, folder)
+        write_tables(judged, findings, folder, [file.parent.name for file in claims])
     job.report(f"{len(judged)} claims: {folder}/claims.md, {len(findings)} findings: findings.md")

@@ -39,6 +39,6 @@ def run(job: Job, group: VariantSet, code: str, cells: Mapping[str, str], statem
         "judge_variants", code, checksum_path(path), path.parent, *computed_from, inputs=()
     ):
         judged = judge_variants(claims, configured, path.parent, group, failed)
-        made_by = {"versions": package_versions(), **processor_attributes()}
+        made_by = {"versions": package_versions("jax", "jaxlib", "flax"), **processor_attributes()}
         write_variants(VariantTable(made_by=made_by, statements=judged), path)
     job.report(f"{len(judged)} statements judged; run make claims to see which verdicts change")
