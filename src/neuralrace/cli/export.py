@@ -108,7 +108,8 @@ def export(
         _write_tables(folder, cells, tables)
         _write_readme(cells, files[0].stem, tables)
         _write_checksums(folder, packed, tables)
-        sources |= {path.relative_to(tables): path for path in tables.iterdir()}
+        made = (path for path in tables.rglob("*") if path.is_file())
+        sources |= {path.relative_to(tables): path for path in made}
         total, done = sum(path.stat().st_size for path in sources.values()), 0
         with replacing(file) as unfinished, zipfile.ZipFile(unfinished, "w") as archive:
             for name, path in sorted(sources.items()):
