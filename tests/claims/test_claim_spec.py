@@ -134,7 +134,7 @@ def test_mistakes_name_file_claim_key_and_value(work, content, key, value, words
         (claim(expect="not assessed"),
          "'not assessed' takes no measure and no tolerance and no alternatives"),
         (claim(corrected_by="b"), "takes no corrected_by"),
-        (claim(corrected_by="b", expect="undecided"), "takes no corrected_by"),
+        (unassessed(corrected_by="b"), "takes no corrected_by"),
         (without(claim(expect="wrong"), "fair"), "'wrong' needs fair"),
         (without(claim(expect="wrong"), "grade"), "'wrong' needs grade"),
         (claim(grade="slip"), "'reproduced' takes no grade"),

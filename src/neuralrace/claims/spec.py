@@ -371,7 +371,7 @@ class Claim(Statement):
             "argument": wrong and self.argument is not None,
             "fair": wrong,
             "follows_from": wrong and self.follows_from is not None,
-            "corrected_by": expect in ("wrong", "not reproduced", "depends on")
+            "corrected_by": expect in ("wrong", "not reproduced", "depends on", "undecided")
             and self.corrected_by is not None,
         }
 
