@@ -162,8 +162,7 @@ def test_page_of_a_paper(rows, tmp_path):
     write_tables(*rows, tmp_path)
     text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     assert text.startswith(
-        "# On learning\n\n"
-        "Of 2 sentences that were tested, 1 hold, 1 are wrong (1 errors, each counted once).\n"
+        "# On learning\n\nOf 2 sentences that were tested: 1 hold, 1 wrong (1 error).\n"
     )
     for line in (
         "## Wrong: 1",
@@ -199,7 +198,7 @@ def test_first_page(rows, tmp_path):
     write_tables(*rows, tmp_path)
     text = (tmp_path / "claims.md").read_text(encoding="utf-8")
     for line in (
-        "Of 3 sentences that were tested, 2 hold, 1 are wrong (1 errors, each counted once).",
+        "Of 3 sentences that were tested: 2 hold, 1 wrong (1 error).",
         "](claims.svg)",
         "| Paper | Wrong | Holds |",
         "| [deep_linear](claims/deep_linear.md) | 1 | 1 |",

@@ -115,7 +115,12 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
         ("Paper", *(HEADINGS[status][0] for status in shown)),
         ((links[paper], *(str(of[status]) for status in shown)) for paper, of in papers.items()),
     )
-    yield from ("", "Sentences are counted, each once, however many claims are about it.", "")
+    yield from (
+        "",
+        "Sentences are counted, each once, however many claims are about it; and so are errors, "
+        "whatever follows from them.",
+        "",
+    )
     for paper, group in groupby(rows, key=lambda row: row.paper):
         yield f"- {links[paper]}: {summary(list(group))}"
     yield from ("", CITING)
@@ -166,16 +171,17 @@ def summary(rows: Sequence[ClaimRow]) -> str:
     told: dict[Status, str] = {
         "reproduced": "{} hold",
         "analogue": "{} hold for an analogue",
-        "identity": "{} are identities",
+        "identity": "{} identities",
         "depends on": "{} depend on a choice that is not printed",
-        "undecided": "{} are undecided",
-        "not reproduced": "{} were not reproduced",
-        "wrong": "{} are wrong",
+        "undecided": "{} undecided",
+        "not reproduced": "{} not reproduced",
+        "wrong": "{} wrong",
     }
     parts = [words.format(together[status]) for status, words in told.items() if together[status]]
     assessed = together.total() - together["not assessed"]
-    tail = f" ({len(errors(rows))} errors, each counted once)" if together["wrong"] else ""
-    return f"Of {assessed} sentences that were tested, {', '.join(parts)}{tail}."
+    found = len(errors(rows))
+    tail = f" ({found} error{'s' * (found != 1)})" if together["wrong"] else ""
+    return f"Of {assessed} sentences that were tested: {', '.join(parts)}{tail}."
 
 
 def surprises(rows: Sequence[Row]) -> Iterator[str]:
