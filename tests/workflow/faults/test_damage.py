@@ -161,7 +161,7 @@ def test_an_edited_verdict_is_named(made, injecting):
     workspace, _sound = made
     kind = "a verdict is edited by hand"
     with injecting(kind, group=GROUP, recovers=MENDING) as fault:
-        for name in ("claims.md", "claims.json", "claims.csv"):
+        for name in ("claims/deep_linear.md", "claims.json", "claims.csv"):
             path = workspace.path / "results" / name
             for age in (0, 10**6):
                 with fault.injection():
