@@ -388,9 +388,12 @@ def test_progress_is_reported(make_run, monkeypatch):
 
 
 def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monkeypatch):
-    """Learning rate, init scale, seeds, steps and strides are arguments."""
+    """Learning rate, init scale, seeds, steps and strides are arguments.
+
+    Snapshots have a program of their own where they are less frequent than records.
+    """
     monkeypatch.setattr(trainer, "_PROGRAMS", {})
-    train(make_run(seeds=3))
+    train(make_run(record={"every": 1, "snapshots": 4, "observables": ["weights"]}, seeds=3))
     compiled = len(trainer._PROGRAMS)
     training = {"learning_rate": 0.003, "steps": 30}
     record = {"every": 3, "snapshots": 2, "observables": ["weights"]}

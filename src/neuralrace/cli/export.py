@@ -112,8 +112,8 @@ def export(
         sources |= {path.relative_to(tables): path for path in made}
         total, done = sum(path.stat().st_size for path in sources.values()), 0
         with replacing(file) as unfinished, zipfile.ZipFile(unfinished, "w") as archive:
-            for name, path in sorted(sources.items()):
-                _add(path, f"{NAME}/{name.as_posix()}", archive)
+            for name, path in sorted((name.as_posix(), path) for name, path in sources.items()):
+                _add(path, f"{NAME}/{name}", archive)
                 done += path.stat().st_size
                 report(done, total)
     return cells, figures
