@@ -95,6 +95,8 @@ class Row(ConfigModel):
     """Rivals that must fail."""
     depends: str | None = None
     """A choice of ours on which the verdict is known to depend."""
+    reason: str | None = None
+    """Why the statement does not hold, or is not known to."""
     blind: VariantVerdict | None = None
     """The verdict with fresh seeds, where the set `blind` has it."""
     ranges: tuple[VariantVerdict, ...] = ()
@@ -129,7 +131,6 @@ class ClaimRow(Row):
     """The paper's set-up, as far as it is printed."""
     differs: tuple[str, ...] = ()
     """Differences from that set-up: computed from the specifications, then in words."""
-    reason: str | None = None
     identity: str | None = None
     analogue: str | None = None
     argument: str | None = None
@@ -142,8 +143,6 @@ class FindingRow(Row):
     """A judged finding."""
 
     status: FindingStatus
-    reason: str | None = None
-    """Why it does not hold, where that was known."""
 
 
 R = TypeVar("R", bound=Row)
@@ -203,7 +202,7 @@ def known_claims(claims: Claims) -> tuple[list[ClaimRow], list[FindingRow]]:
             for claim in content.claims
         ]
         finding_rows += [
-            FindingRow(**_written(finding, paper), status=finding.expect, reason=finding.reason)
+            FindingRow(**_written(finding, paper), status=finding.expect)
             for finding in content.findings
         ]
     return claim_rows, finding_rows
@@ -232,7 +231,7 @@ def judge_variants(
     results = {variant: open_results(folder, cells, variant) for variant in VARIANT_SETS[group]}
     own = open_results(root, cells)
     judged: dict[str, list[VariantVerdict]] = {}
-    keys: dict[str, str] = {}
+    of: dict[str, Statement] = {}
     for statement, variant, varied in varied_statements(claims, cells, group):
         places = [results[variant][cell].folder.relative_to(folder) for cell in varied]
         failures = [failed[str(place)] for place in places if str(place) in failed]
@@ -247,9 +246,9 @@ def judge_variants(
             told=failures[0] if failures else None,
         )
         judged.setdefault(statement.id, []).append(verdict)
-        keys[statement.id] = judged_as(statement, own)
+        of[statement.id] = statement
     return {
-        name: Varied(judged_as=keys[name], verdicts=tuple(verdicts))
+        name: Varied(judged_as=judged_as(of[name], own), verdicts=tuple(verdicts))
         for name, verdicts in judged.items()
     }
 
@@ -295,12 +294,7 @@ def _finding_row(
     statuses = {"holds": "holds", "contradicted": "does not hold"}
     status = statuses.get(columns["verdict"], "undecided") if _confirmed(columns) else "undecided"
     unknown = None if status == finding.expect else f"known as {finding.expect}, came out {status}"
-    return FindingRow(
-        **columns,
-        status=status,
-        reason=finding.reason,
-        surprise=_surprise(columns, unknown),
-    )
+    return FindingRow(**columns, status=status, surprise=_surprise(columns, unknown))
 
 
 def _confirmed(columns: Mapping[str, Any]) -> bool:
@@ -328,7 +322,7 @@ def _judged(
 
 def _written(statement: Statement, paper: str) -> dict[str, Any]:
     """The columns of a `Row` that are copied from a claim file."""
-    copied = ("id", "kind", "statement", "relation", "figure", "depends")
+    copied = ("id", "kind", "statement", "relation", "figure", "depends", "reason")
     return {name: getattr(statement, name) for name in copied} | {
         "paper": paper,
         "expected": statement.expected.value if statement.expected else None,
@@ -341,7 +335,7 @@ def _written(statement: Statement, paper: str) -> dict[str, Any]:
 def _written_claim(claim: Claim, content: ClaimFile) -> dict[str, Any]:
     """The columns that a `ClaimRow` has besides, as far as they are copied."""
     copied = (
-        *("locator", "quote", "grade", "reason", "identity", "analogue"),
+        *("locator", "quote", "grade", "identity", "analogue"),
         *("argument", "fair", "follows_from", "corrected_by"),
     )
     rivals = claim.alternatives

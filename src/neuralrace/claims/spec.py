@@ -250,6 +250,8 @@ class Statement(ConfigModel):
     """Rivals that must fail; every statement that is judged has one."""
     depends: Text | None = None
     """A choice of ours on which the verdict is known to depend."""
+    reason: Text | None = None
+    """Why the statement does not hold, or is not known to."""
     figure: Annotated[str, Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+$")] | None = None
     """The figure that shows it, `paper/figure`."""
 
@@ -331,8 +333,6 @@ class Claim(Statement):
     """Differences from that set-up and its measure that no specification shows."""
     expect: Status
     """The known status; `snakemake claims` fails at any other."""
-    reason: Text | None = None
-    """Why the statement does not hold, or is not known to."""
     identity: Text | None = None
     """Why no measurement could refuse it: it is an identity, or a constant of the run."""
     analogue: Text | None = None
@@ -385,8 +385,6 @@ class Finding(Statement):
 
     expect: FindingStatus = "holds"
     """The known status."""
-    reason: Text | None = None
-    """Why it was expected, and why it is not so; where it does not hold."""
 
     def requirements(self) -> dict[str, bool]:
         """See `Statement.requirements`."""

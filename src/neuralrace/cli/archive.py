@@ -29,7 +29,8 @@ RESULT = re.compile(
 )
 """Names of result files and of their checksum files."""
 OTHER = re.compile(
-    rf"{NAME}/(README\.md|claims\.(sha256|svg)|claims/[a-z0-9_]+\.md|(claims|findings)\.(md|json|csv)|metrics\.csv(\.sha256)?|"
+    rf"{NAME}/(README\.md|claims\.(sha256|svg)|claims/[a-z0-9_]+\.md|"
+    r"(claims|findings)\.(md|json|csv)|metrics\.csv(\.sha256)?|"
     r"figures/(slim/)?[a-z0-9_]+/[a-z0-9_]+(/[a-z0-9_][a-z0-9._-]*)?\.(png|pdf|svg|sha256))"
 )
 """Names of all other files, which are for people and never read here."""

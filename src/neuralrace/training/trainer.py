@@ -277,8 +277,11 @@ class Trainer:
         }
         if not training.batch.whole:
             stream = stable_hash("batches")
-            fold = lambda seed: jax.random.fold_in(jax.random.key(seed), stream)  # noqa: E731
-            fixed["key"] = jax.jit(lambda seeds: jax.random.key_data(jax.vmap(fold)(seeds)))(seeds)
+
+            def key_data(seed: Array) -> Array:
+                return jax.random.key_data(jax.random.fold_in(jax.random.key(seed), stream))
+
+            fixed["key"] = jax.jit(jax.vmap(key_data))(seeds)
         return members, fixed
 
     @cached_property
