@@ -10,7 +10,8 @@ from scipy import stats
 
 from claims_folder import claim, finding, measure, unassessed
 from neuralrace.claims.judge import allowed, confidence_interval, judge, known_claims
-from neuralrace.claims.sentences import sentences
+from neuralrace.claims.pages import summary
+from neuralrace.claims.sentences import errors, sentences
 from neuralrace.claims.spec import Finding, read_claims
 from neuralrace.results.cells import CellResults, Results
 
@@ -338,6 +339,17 @@ def test_claims_of_one_quote_are_one_sentence(work):
         ["a", "c", "d"], "reproduced", "a",
     )  # fmt: skip
     assert other.number == 2
+
+
+def test_an_error_counts_once_whatever_follows_from_it(work):
+    proof = {"expect": "wrong", "argument": "for n = 2 it is not so"}
+    absent = {"measure": None, "expected": None, "tolerance": None, "alternatives": None}
+    rows = work.judge(
+        claim(id="a", **proof | absent),
+        claim(id="b", quote="Hence this.", follows_from="a", **proof | absent),
+    )
+    assert [row.id for row in errors(rows)] == ["a"]
+    assert summary(rows) == "Of 2 sentences that were tested: 2 wrong (1 error)."
 
 
 def test_what_is_known_needs_no_results(work):
