@@ -97,6 +97,7 @@ CROSSING = {"x": "mode", "level": 1, "direction": "rising"}
         (claim(expect="wrong", corrected_by="b"), "a-claim.corrected_by", "b", ["no claim"]),
         (claim(expect="wrong", corrected_by="a-claim"), "a-claim.corrected_by", "a-claim",
          ["is not expected to be"]),
+        (claim(expect="wrong", follows_from="b"), "a-claim.follows_from", "b", ["no claim"]),
         ("text", "claim number 1", "text", ["dictionary or an instance|object"]),
         (claim(statement=12), "a-claim.statement", 12, ["string"]),
     ],
@@ -224,6 +225,21 @@ def test_a_finding_may_correct_a_claim_of_another_paper(work):
         work.write(findings=[finding()], paper="other"),
     ]
     assert read_claims(files)[files[0]].claims[0].corrected_by == "a-finding"
+
+
+def test_what_a_claim_refers_to_must_be_known_as_that(work):
+    wrong = claim(id="b", expect="wrong")
+    lost = finding(id="lost", expect="does not hold", reason="it was expected")
+    read_claims([work.write(claim(expect="wrong", follows_from="b"), wrong)])
+    for key, name, words in (
+        ("follows_from", "c", "not expected to be wrong"),
+        ("corrected_by", "b", "not expected to be reproduced"),
+        ("corrected_by", "lost", "not expected to be reproduced"),
+    ):
+        first = claim(expect="wrong", **{key: name})
+        with pytest.raises(UserError, match=words) as error:
+            read_claims([work.write(first, wrong, claim(id="c"), findings=[lost])])
+        assert error.value.key == f"a-claim.{key}"
 
 
 # Criteria --------------------------------------------------------------------------------------

@@ -455,6 +455,13 @@ Claims = Mapping[Path, ClaimFile]
 """Claims and findings by file; the folder of a file is named after its paper."""
 
 
+REFERENCES = (
+    ("corrected_by", ("reproduced", "holds"), "give the id of a claim or finding that holds"),
+    ("follows_from", ("wrong",), "give the id of a claim that is wrong"),
+)
+"""Keys that name another statement, what this must be known as, and what to do where it is not."""
+
+
 def read_claims(files: Sequence[Path]) -> Claims:
     """Claims and findings of all papers.
 
@@ -463,7 +470,8 @@ def read_claims(files: Sequence[Path]) -> Claims:
 
     Raises:
         UserError: a file that cannot be read; a key or value that is unknown, missing or out of
-            range; an identifier used twice; `corrected_by` names no claim or finding that holds.
+            range; an identifier used twice; `corrected_by` names no claim or finding that holds,
+            or `follows_from` no claim that is wrong.
     """
     claims = {file: _read(file) for file in files}
     statements = [(file, each) for file, content in claims.items() for each in content.statements]
@@ -479,22 +487,15 @@ def read_claims(files: Sequence[Path]) -> Claims:
             )
         known[statement.id] = file, statement
     for file, claim in statements:
-        if isinstance(claim, Finding) or claim.corrected_by is None:
+        if isinstance(claim, Finding):
             continue
-        _, correction = known.get(claim.corrected_by, (None, None))
-        if correction is None:
-            problem = "is no claim or finding"
-        elif isinstance(correction, Claim) and correction.expect != "reproduced":
-            problem = "is not expected to be reproduced"
-        else:
-            continue
-        raise UserError(
-            problem,
-            file=file,
-            key=f"{claim.id}.corrected_by",
-            value=claim.corrected_by,
-            remedy="give the id of a claim or finding that holds",
-        )
+        for key, expected, remedy in REFERENCES:
+            name: str | None = getattr(claim, key)
+            _, other = known.get(name or "", (None, None))
+            if name is None or (other and other.expect in expected):
+                continue
+            problem = f"is not expected to be {expected[0]}" if other else "is no claim or finding"
+            raise UserError(problem, file=file, key=f"{claim.id}.{key}", value=name, remedy=remedy)
     return claims
 
 
