@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from neuralrace.errors import UserError
 from neuralrace.results.atomic import remove_temporaries
 from neuralrace.results.lock import locked
 from neuralrace.workflow.job import write_record
@@ -34,19 +35,22 @@ def begin_run(results: Path, outputs: Sequence[Path]) -> None:
 
 
 def end_run(results: Path, started: float) -> None:
-    """Records the core-seconds of Snakemake itself, if any job ran, and cancels its timers.
+    """Cancels Snakemake's timers, and records its own core-seconds if any job ran.
+
+    A folder that is full or cannot be written to is only reported: the outcome of the run stands.
 
     Args:
         results: the results folder.
         started: start of Snakemake, in seconds since the epoch.
-
-    Raises:
-        UserError: the folder cannot be written to or is full.
     """
-    logs = results / "logs"
-    if any(path.stat().st_mtime > started for path in logs.rglob("*.json")):
-        write_record("scheduling", started, logs / "scheduling.json")
-    # each start of jobs leaves a timer of Snakemake's rate limit, and Python waits for all of them
+    # each start of jobs leaves a timer of Snakemake's rate limit, and Python waits for all of them;
+    # first of all, as this process would go on for an hour if anything failed before
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.cancel()
+    logs = results / "logs"
+    if any(path.stat().st_mtime > started for path in logs.rglob("*.json")):
+        try:
+            write_record("scheduling", started, logs / "scheduling.json")
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
