@@ -8,23 +8,34 @@ class Criterion(NamedTuple):
 
     value: float
     """In units of the measure, which is a ratio or a share."""
+    strict: float
+    """A stricter reading: half of what may be missed or missing; twice the excess of `much`."""
+    loose: float
+    """A looser one: twice as much may be missed or missing; half of the excess."""
     means: str
     """The meaning, with the words of the papers in parentheses."""
 
 
 CRITERIA = {
     "near": Criterion(
-        0.1, "within a tenth of what it is compared with (near, about, roughly, similar, constant)"
+        *(0.1, 0.05, 0.2),
+        "within a tenth of what it is compared with (near, about, roughly, similar, constant)",
     ),
     "good": Criterion(
-        0.1, "misses by at most a tenth of the range of what is described (good, close, accurate)"
+        *(0.1, 0.05, 0.2),
+        "misses by at most a tenth of the range of what is described (good, close, accurate)",
     ),
     "small": Criterion(
-        0.1, "at most a tenth of what it is compared with (small, negligible, hardly any)"
+        *(0.1, 0.05, 0.2),
+        "at most a tenth of what it is compared with (small, negligible, hardly any)",
     ),
-    "most": Criterion(0.5, "more than half (most, mostly, mainly, dominated by, typically)"),
+    "most": Criterion(
+        *(0.5, 2 / 3, 1 / 3), "more than half (most, mostly, mainly, dominated by, typically)"
+    ),
     "nearly-all": Criterion(
-        0.9, "at least nine tenths (nearly all, consistently, reliably, always nearly)"
+        *(0.9, 0.95, 0.8), "at least nine tenths (nearly all, consistently, reliably, always nearly)"
     ),
-    "much": Criterion(2.0, "at least twice as much (much, far, significantly, dramatically)"),
+    "much": Criterion(
+        *(2.0, 3.0, 1.5), "at least twice as much (much, far, significantly, dramatically)"
+    ),
 }

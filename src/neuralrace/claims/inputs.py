@@ -32,7 +32,7 @@ def needed_cells(claims: Claims, cells: Mapping[str, Cell]) -> list[str]:
     for file, content in claims.items():
         for statement in content.statements:
             with errors_located(file, statement):
-                for measure in (*statement.measures(), *statement.alternative_measures()):
+                for measure in (*statement.measures(), *statement.other_measures()):
                     for name in match(measure.cells):
                         _check(measure, name, cells[name])
                     needed.update(match(measure.cells))

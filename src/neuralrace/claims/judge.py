@@ -1,18 +1,15 @@
 """Judgement of claims and findings, and comparison with their known status."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
-import xarray as xr
-from jaxtyping import Float
 from pydantic import Field
-from scipy import stats
 
-from neuralrace.claims.measure import paired, per_seed
+from neuralrace.claims.ranges import Range, ranges_of
 from neuralrace.claims.setup import differences
 from neuralrace.claims.spec import (
     Alternative,
@@ -23,8 +20,7 @@ from neuralrace.claims.spec import (
     FindingStatus,
     Grade,
     Kind,
-    Measure,
-    OverSeeds,
+    Premises,
     Relation,
     Setup,
     Statement,
@@ -35,20 +31,18 @@ from neuralrace.claims.spec import (
     read_claims,
 )
 from neuralrace.claims.variants import (
-    WORDS,
     VariantTable,
     VariantVerdict,
     Varied,
+    at_variant,
     judged_as,
     varied_statements,
 )
+from neuralrace.claims.verdict import outcome_of, samples_of
 from neuralrace.config.cell import Cell
-from neuralrace.config.variants import VARIANT_SETS, VariantSet
+from neuralrace.config.variants import VariantSet
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.cells import Results, open_results
-
-CONFIDENCE = 0.95
-RESAMPLES = 9999
 
 
 class JudgedAlternative(ConfigModel):
@@ -74,8 +68,7 @@ class Row(ConfigModel):
     kind: Kind
     statement: str
     surprise: str | None = None
-    """Differences from the known outcome: another status, an alternative that does not fail, or a
-    verdict that changes with our own settings."""
+    """Differences from the known outcome: another status, or an alternative that does not fail."""
     verdict: Verdict | None = None
     """Whether the interval lies inside the allowed range, outside or across its edge, or is
     undefined."""
@@ -99,8 +92,8 @@ class Row(ConfigModel):
     """Why the statement does not hold, or is not known to."""
     blind: VariantVerdict | None = None
     """The verdict with fresh seeds, where the set `blind` has it."""
-    ranges: tuple[VariantVerdict, ...] = ()
-    """The verdicts with our own settings doubled, where the set `ranges` has them."""
+    ranges: tuple[Range, ...] = ()
+    """The verdicts at other values of settings, where they were tried."""
     evidence: tuple[str, ...] = ()
     """The metrics files that were read."""
     metrics: dict[str, tuple[str, ...]] = Field(default={})
@@ -184,7 +177,7 @@ def judge_claims(
                 claim_rows.append(_claim_row(claim, content, paper, results, tables))
         for finding in content.findings:
             with errors_located(file, finding):
-                finding_rows.append(_finding_row(finding, paper, results, tables))
+                finding_rows.append(_finding_row(finding, content, paper, results, tables))
     return claim_rows, finding_rows
 
 
@@ -228,17 +221,19 @@ def judge_variants(
         UserError: a metrics file that is missing or damaged.
     """
     folder = root / "variants" / group
-    results = {variant: open_results(folder, cells, variant) for variant in VARIANT_SETS[group]}
+    variant_results = cache(lambda variant: open_results(folder, cells, variant.name))
     own = open_results(root, cells)
     judged: dict[str, list[VariantVerdict]] = {}
     of: dict[str, Statement] = {}
     for statement, variant, varied in varied_statements(claims, cells, group):
-        places = [results[variant][cell].folder.relative_to(folder) for cell in varied]
+        results = variant_results(variant)
+        places = [results[cell].folder.relative_to(folder) for cell in varied]
         failures = [failed[str(place)] for place in places if str(place) in failed]
-        outcome = {} if failures else judge(statement, results[variant])
+        outcome = {} if failures else judge(at_variant(statement, variant), results)
         cell = next(iter(varied.values()))
         verdict = VariantVerdict(
-            variant=variant,
+            setting=variant.setting,
+            factor=variant.factor,
             seeds=(cell.first_seed, cell.first_seed + cell.seeds - 1),
             verdict=outcome.get("verdict", "undefined"),
             measured=outcome.get("measured"),
@@ -261,7 +256,7 @@ def _claim_row(
     tables: Mapping[VariantSet, VariantTable],
 ) -> ClaimRow:
     differs = (*differences(claim, content.setups[claim.setup], results), *claim.differs)
-    columns = _judged(claim, paper, results, tables) | _written_claim(claim, content)
+    columns = _judged(claim, content, paper, results, tables) | _written_claim(claim, content)
     status = _status(claim, columns, differs)
     unknown = None if status == claim.expect else f"known as {claim.expect}, came out {status}"
     surprise = _surprise(columns, unknown)
@@ -277,7 +272,7 @@ def _status(claim: Claim, columns: Mapping[str, Any], differs: Sequence[str]) ->
         return "wrong"
     if verdict not in ("holds", "contradicted") or not _confirmed(columns):
         return "undecided"
-    if {"holds", "contradicted"} <= {verdict, *(each.verdict for each in columns["ranges"])}:
+    if any(each.turns for each in columns["ranges"]):
         return "depends on"
     if verdict == "contradicted":
         return "not reproduced" if differs else "wrong"
@@ -287,9 +282,13 @@ def _status(claim: Claim, columns: Mapping[str, Any], differs: Sequence[str]) ->
 
 
 def _finding_row(
-    finding: Finding, paper: str, results: Results, tables: Mapping[VariantSet, VariantTable]
+    finding: Finding,
+    content: ClaimFile,
+    paper: str,
+    results: Results,
+    tables: Mapping[VariantSet, VariantTable],
 ) -> FindingRow:
-    columns = _judged(finding, paper, results, tables)
+    columns = _judged(finding, content, paper, results, tables)
     statuses: dict[Verdict, FindingStatus]
     statuses = {"holds": "holds", "contradicted": "does not hold"}
     status = statuses.get(columns["verdict"], "undecided") if _confirmed(columns) else "undecided"
@@ -304,7 +303,11 @@ def _confirmed(columns: Mapping[str, Any]) -> bool:
 
 
 def _judged(
-    statement: Statement, paper: str, results: Results, tables: Mapping[VariantSet, VariantTable]
+    statement: Claim | Finding,
+    content: ClaimFile,
+    paper: str,
+    results: Results,
+    tables: Mapping[VariantSet, VariantTable],
 ) -> dict[str, Any]:
     """The columns of a `Row`."""
     columns = _written(statement, paper)
@@ -316,7 +319,10 @@ def _judged(
         )
         found = {group: table.of(statement, results) for group, table in tables.items()}
         columns["blind"] = next(iter(found.get("blind", ())), None)
-        columns["ranges"] = found.get("ranges", ())
+        premises: Premises = {}
+        if isinstance(statement, Claim):
+            premises = content.setups[statement.setup].premises | statement.premises
+        columns["ranges"] = ranges_of(statement, columns, results, found.get("ranges", ()), premises)
     return columns
 
 
@@ -351,16 +357,7 @@ def _surprise(columns: Mapping[str, Any], unknown: str | None) -> str | None:
     """An unknown outcome, and alternatives that do not fail, in words."""
     passing = [each.name for each in columns.get("alternatives", ()) if not each.fails]
     powerless = f"has no power against: {', '.join(passing)}" if passing else None
-    lost = lost_with(columns.get("ranges", ()), columns.get("verdict"))
-    changed = None
-    if lost and not columns["depends"]:
-        changed = f"the verdict changes with {', '.join(lost)}; say on what it depends"
-    return "; ".join(filter(None, (unknown, powerless, changed))) or None
-
-
-def lost_with(variants: Sequence[VariantVerdict], verdict: Verdict | None) -> list[str]:
-    """The variants with another verdict, in words."""
-    return [WORDS[each.variant] for each in variants if each.verdict != verdict]
+    return "; ".join(filter(None, (unknown, powerless))) or None
 
 
 def judge(statement: Statement, results: Results) -> dict[str, Any]:
@@ -377,14 +374,14 @@ def judge(statement: Statement, results: Results) -> dict[str, Any]:
     Raises:
         UserError: a measure that cannot be evaluated.
     """
-    samples = _samples(statement.levels, results)
+    samples = samples_of(statement.levels, results)
     globs: dict[str, list[str]] = {}
     for measure in statement.measures():
         globs.setdefault(measure.metric, []).extend(measure.cells)
     metrics = {name: tuple(matching_cells(each, list(results))) for name, each in globs.items()}
     cells = sorted({cell for names in metrics.values() for cell in names})
     return {
-        **_outcome(statement, samples),
+        **outcome_of(statement, samples),
         "seeds": samples.shape[1],
         "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
         "evidence": tuple(results[cell].path("metrics").as_posix() for cell in cells),
@@ -403,9 +400,9 @@ def judge_alternative(
     if alternative.value is not None:
         samples = np.array([[alternative.value]])
     else:
-        levels = alternative.measures(statement)
-        samples = _samples(levels, results, shuffled=alternative.shuffled)
-    outcome = _outcome(statement, samples)
+        levels = alternative.levels(statement)
+        samples = samples_of(levels, results, shuffled=alternative.shuffled)
+    outcome = outcome_of(statement, samples)
     return JudgedAlternative(
         name=alternative.name,
         measured=outcome.get("measured"),
@@ -414,96 +411,3 @@ def judge_alternative(
         fails=outcome["verdict"] == "contradicted",
         source=alternative.source,
     )
-
-
-def allowed(
-    kind: Kind, relation: Relation | None, expected: float, tolerance: float
-) -> tuple[float, float]:
-    """The closed range of measured values that a claim allows."""
-    if kind == "ordering":
-        least = expected - tolerance
-        return float(np.nextafter(least, np.inf)), np.inf  # equal neighbours are not ordered
-    low = -np.inf if relation == "<=" else expected - tolerance
-    high = np.inf if relation == ">=" else expected + tolerance
-    return low, high
-
-
-def confidence_interval(
-    sample: Float[np.ndarray, " seed"], statistic: OverSeeds
-) -> tuple[float, float]:
-    """Interval over seeds at level `CONFIDENCE`; the value itself for a single seed.
-
-    Student's t for a mean, the percentile bootstrap for a median, the range for the worst seed.
-    """
-    if statistic == "worst" or len(sample) == 1:
-        return float(sample.min()), float(sample.max())
-    if statistic == "median":
-        if np.ptp(sample) == 0:
-            return float(sample[0]), float(sample[0])
-        drawn = stats.bootstrap(
-            (sample,),
-            np.median,
-            n_resamples=RESAMPLES,
-            confidence_level=CONFIDENCE,
-            method="percentile",
-            rng=np.random.default_rng(0),
-        )
-        return float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
-    n, mean = len(sample), float(np.mean(sample))
-    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
-    half = float(quantile * np.std(sample, ddof=1) / np.sqrt(n))
-    return mean - half, mean + half
-
-
-INTERVALS: dict[OverSeeds, str] = {
-    "mean": f"{CONFIDENCE:.0%} confidence interval of the mean over seeds (Student t)",
-    "median": f"{CONFIDENCE:.0%} confidence interval of the median over seeds (bootstrap)",
-    "worst": "range over seeds",
-}
-
-
-def _samples(
-    levels: Sequence[Measure], results: Results, shuffled: bool = False
-) -> Float[np.ndarray, "step seed"]:
-    """Measured values by seed; for a sequence, the increases between neighbours."""
-    values = [per_seed(level, results, shuffled) for level in levels]
-    if len(values) > 1:
-        values = [
-            (after.roll(seed=-1) if shuffled and "seed" in after.dims else after) - before
-            for before, after in pairwise(paired(values))
-        ]
-    return np.stack([np.atleast_1d(value.values) for value in xr.broadcast(*values)])
-
-
-def _outcome(statement: Statement, samples: Float[np.ndarray, "step seed"]) -> dict[str, Any]:
-    """Verdict, measured value and interval."""
-    if statement.expected is None or statement.tolerance is None:
-        raise ValueError(f"{statement.id}: a statement that is not assessed cannot be judged")
-    if not np.isfinite(samples).all():
-        return {"verdict": "undefined"}
-    statistic = statement.statistic
-    low, high = allowed(
-        statement.kind, statement.relation, statement.expected.value, statement.tolerance.value
-    )
-    interval, sample = min(
-        ((confidence_interval(step, statistic), step) for step in samples),
-        key=lambda each: each[0],
-    )
-    if statistic == "worst":  # a single seed outside the allowed range contradicts the claim
-        measured = max(interval, key=lambda end: max(low - end, end - high))
-        decisive = measured, measured
-    else:
-        measured = float(np.median(sample) if statistic == "median" else np.mean(sample))
-        decisive = interval
-    if low <= decisive[0] and decisive[1] <= high:
-        verdict = "holds"
-    elif decisive[1] < low or high < decisive[0]:
-        verdict = "contradicted"
-    else:
-        verdict = "undecided"
-    return {
-        "verdict": verdict,
-        "measured": measured,
-        "interval": interval,
-        "interval_is": INTERVALS[statistic] if len(sample) > 1 else "the value of a single run",
-    }

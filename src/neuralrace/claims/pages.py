@@ -8,7 +8,8 @@ from itertools import groupby
 from neuralrace.claims.judge import ClaimRow, FindingRow, JudgedAlternative, Row
 from neuralrace.claims.sentences import STATUSES, counts, errors
 from neuralrace.claims.spec import Status
-from neuralrace.claims.variants import WORDS, VariantVerdict
+from neuralrace.claims.ranges import MARKS, Point
+from neuralrace.claims.variants import VariantVerdict
 
 HEADINGS: Mapping[Status, tuple[str, str]] = {
     "wrong": (
@@ -50,7 +51,11 @@ READING = (
     "In brackets is the 95% confidence interval over n seeds: of the mean, of the median where "
     "tails are heavy, or the range over seeds where the worst one decides. A rival is what a "
     "sceptic would believe instead; it must fail. Where no rival was measured, and each is a "
-    "number, a claim is marked *weak*."
+    "number, a claim is marked *weak*. A range has the verdict at other values of a setting that "
+    "the paper does not print, or of a vague word, if it is not the same everywhere: "
+    f"{MARKS['holds']} holds, {MARKS['contradicted']} is contradicted, {MARKS['undecided']} is "
+    f"undecided, {MARKS['undefined']} has no result, such as a run that diverged or did not finish "
+    "learning. Our own value is bold."
 )
 CITING = (
     "To cite a verdict, give its identifier and the version of neuralrace, which `claims.csv` has "
@@ -93,7 +98,7 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
             )
         else:
             yield from _table(
-                ("Claim", "Statement", "Measured", "Limit", "Nearest rival", "Figure"),
+                ("Claim", "Statement", *NUMBERS, "Figure"),
                 (_claim_line(row, links) for row in chosen),
             )
     yield from _all_details(rows, links)
@@ -153,9 +158,7 @@ def _findings_table(rows: Sequence[FindingRow], links: Links) -> Iterator[str]:
         )
         for row in rows
     )
-    yield from _table(
-        ("Finding", "Statement", "Measured", "Limit", "Nearest rival", "Figure"), for_each
-    )
+    yield from _table(("Finding", "Statement", *NUMBERS, "Figure"), for_each)
 
 
 def _all_details(rows: Sequence[Row], links: Links) -> Iterator[str]:
@@ -209,8 +212,6 @@ def surprise_told(row: Row) -> str:
     if any(not alternative.fails for alternative in row.alternatives):
         sharper = "where it has no power, find a sharper measure or another alternative"
         remedy = f"{sharper}; else {remedy}" if unknown else sharper
-    elif not unknown:  # our own settings, doubled
-        remedy = "reword it so that it holds there too, or name under depends what it rests on"
     place = f" ({row.locator})" if isinstance(row, ClaimRow) else ""
     return (
         f"- {row.paper}: {row.id}{place}: {surprise}: {row.verdict}: "
@@ -262,10 +263,19 @@ def nearest_rival(row: Row) -> JudgedAlternative | None:
     return min(row.alternatives, key=distance, default=None)
 
 
-def _numbers(row: Row) -> tuple[str, str, str]:
-    """Measured value, limit and nearest rival."""
+NUMBERS = ("Measured", "Limit", "Nearest rival", "Range")
+
+
+def _numbers(row: Row) -> tuple[str, str, str, str]:
+    """The cells of `NUMBERS`."""
     rival = nearest_rival(row)
-    return measured(row), limit(row), f"{rival.name}: {measured(rival)}" if rival else ""
+    nearest = f"{rival.name}: {measured(rival)}" if rival else ""
+    return measured(row), limit(row), nearest, ranges_shown(row)
+
+
+def ranges_shown(row: Row) -> str:
+    """The ranges along which the verdict is not the same everywhere."""
+    return "; ".join(f"{each.setting}: {each.bar}" for each in row.ranges if each.varies)
 
 
 def _claim_line(row: ClaimRow, links: Links) -> tuple[str, ...]:
@@ -301,8 +311,9 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
         "Limit": ". ".join(filter(None, (limit(row), row.source, row.why))),
         "Rivals": "; ".join(f"{each.name}: {measured(each)}" for each in row.alternatives),
         "With fresh seeds": row.blind and _variant(row.blind),
-        "With our settings doubled": "; ".join(
-            f"{WORDS[each.variant]}: {_variant(each)}" for each in row.ranges
+        "The same verdict for": "; ".join(
+            f"{each.setting} {each.interval} ({', '.join(map(_point, each.points))})"
+            for each in row.ranges
         ),
     }
     if isinstance(row, ClaimRow):
@@ -323,6 +334,12 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
 def _variant(variant: VariantVerdict) -> str:
     value = variant.told or number(variant.measured, variant.interval)
     return f"{variant.verdict}, {value} (seeds {variant.seeds[0]} to {variant.seeds[1]})"
+
+
+def _point(point: Point) -> str:
+    value = point.told or number(point.measured, point.interval)
+    beyond = "" if point.decides else ", beyond the premise"
+    return f"{point.value}: {point.verdict} {value}".rstrip() + beyond
 
 
 def _depends(row: Row) -> str:

@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from neuralrace.claims.criteria import CRITERIA
+from neuralrace.config.variants import SettingName
 from neuralrace.config.yaml import read_yaml
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
@@ -45,6 +47,12 @@ OneOrMore = (
     BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (value,)),
     Field(min_length=1),
 )
+
+
+Factors = dict[SettingName, tuple[Annotated[float, Field(gt=0)], ...]]
+"""By setting, what it is multiplied by, to see whether verdicts stay the same; none to leave it."""
+Premises = dict[Text, Literal["small", "large"]]
+"""By setting, as in `neuralrace.config.variants.SETTINGS` or `Elsewhere`, how a paper wants it."""
 
 
 class Sweep(ConfigModel):
@@ -116,11 +124,14 @@ class Measure(ConfigModel):
 class Number(ConfigModel):
     """A number with its reason, or `criterion`, a vague word with one meaning in all papers."""
 
+    criterion: str | None = None
+    """The vague word, where there is one; value and reason are then its meaning."""
+
     @model_validator(mode="before")
     @classmethod
     def _criterion(cls, content: Any) -> Any:
         """Replaces `criterion: near` by its value and reason."""
-        if not isinstance(content, dict) or "criterion" not in content:
+        if not isinstance(content, dict) or content.get("criterion") is None:
             return content
         name = content["criterion"]
         if name not in list(CRITERIA):  # a list, as a name that is no text may have no hash
@@ -132,8 +143,8 @@ class Number(ConfigModel):
                 "takes no other keys beside it", key="criterion", remedy=f"leave out {others}"
             )
         meaning = CRITERIA[name]
-        (reason,) = set(cls.model_fields) - {"value"}
-        return {"value": meaning.value, reason: f"{name}: {meaning.means}"}
+        (reason,) = set(cls.model_fields) - {"value", "criterion"}
+        return {"criterion": name, "value": meaning.value, reason: f"{name}: {meaning.means}"}
 
 
 class Expected(Number):
@@ -189,21 +200,32 @@ class Instead(ConfigModel):
             raise UserError(f"gives a measure that {reasons}", key="alternatives.instead") from None
 
 
-class Alternative(ConfigModel):
-    """A plausible rival that must fail the claim: it shows that the claim has power."""
+class OtherMeasure(ConfigModel):
+    """What is measured in place of a statement's own measure or sequence."""
 
-    name: Text
-    """A rival theory, the other family, a wrong exponent, an untrained network."""
     instead: Instead | None = None
-    """Changes to the claim's own measure, or to each measure of its sequence."""
+    """Changes to the statement's own measure, or to each measure of its sequence."""
     measure: Measure | None = None
     """Another measure."""
     sequence: Annotated[tuple[Measure, ...], Field(min_length=2)] | None = None
     """Another sequence."""
+
+    def levels(self, statement: "Statement") -> tuple[Measure, ...]:
+        """The measures that are compared."""
+        levels = self.sequence or (self.measure and (self.measure,)) or statement.levels
+        return tuple(self.instead.of(level) for level in levels) if self.instead else tuple(levels)
+
+
+class Alternative(OtherMeasure):
+    """A plausible rival that must fail the claim: it shows that the claim has power."""
+
+    name: Text
+    """A rival theory, the other family, a wrong exponent, an untrained network."""
     shuffled: bool = False
     """Each seed is compared (`minus`, `over`, neighbours of a sequence) with the seed after it."""
     value: float | None = None
-    """The number that a rival theory predicts for the measure."""
+    """The number that a rival theory predicts for the measure, where that is a number (a wrong
+    exponent)."""
     source: Text | None = None
     """Where that number comes from."""
 
@@ -216,12 +238,30 @@ class Alternative(ConfigModel):
             raise UserError("needs value and source, or neither")
         return self
 
-    def measures(self, statement: "Statement") -> tuple[Measure, ...]:
-        """The measures that are read for it; none where it is a number."""
-        if self.value is not None:
-            return ()
-        levels = self.sequence or (self.measure and (self.measure,)) or statement.levels
-        return tuple(self.instead.of(level) for level in levels) if self.instead else tuple(levels)
+    def levels(self, statement: "Statement") -> tuple[Measure, ...]:
+        """The measures that are compared; none where it is a number."""
+        return () if self.value is not None else super().levels(statement)
+
+
+class Elsewhere(OtherMeasure):
+    """Other cells of the same run, where a setting has another value, at which a statement is
+    judged too. Without `instead`, `measure` and `sequence`, it names the statement's own value."""
+
+    setting: Text
+    """What differs, in words."""
+    value: float | Text
+    """Its value there."""
+
+    @model_validator(mode="after")
+    def _one(self) -> "Elsewhere":
+        if sum(form is not None for form in (self.instead, self.measure, self.sequence)) > 1:
+            raise UserError("takes one of instead, measure and sequence")
+        return self
+
+    @property
+    def own(self) -> bool:
+        """Whether the value is that of the statement's own cells."""
+        return not (self.instead or self.measure or self.sequence)
 
 
 class Statement(ConfigModel):
@@ -248,6 +288,10 @@ class Statement(ConfigModel):
     `worst`, where the paper says each or every, and for every bound."""
     alternatives: tuple[Alternative, ...] = ()
     """Rivals that must fail; every statement that is judged has one."""
+    ranges: Factors = Field(default={})
+    """The factors of the set `ranges` for this statement, in place of those of its file."""
+    elsewhere: tuple[Elsewhere, ...] = ()
+    """Other values of settings, at other cells; by setting, one is the value of its own cells."""
     depends: Text | None = None
     """A choice of ours on which the verdict is known to depend."""
     reason: Text | None = None
@@ -282,10 +326,10 @@ class Statement(ConfigModel):
         for level in self.levels:
             yield from level.parts()
 
-    def alternative_measures(self) -> Iterator[Measure]:
-        """All measures that are read for its alternatives."""
-        for alternative in self.alternatives:
-            for level in alternative.measures(self):
+    def other_measures(self) -> Iterator[Measure]:
+        """All measures that are read for its alternatives, and for other values of settings."""
+        for other in (*self.alternatives, *self.elsewhere):
+            for level in other.levels(self):
                 yield from level.parts()
 
     def requirements(self) -> dict[str, bool]:
@@ -312,7 +356,15 @@ class Statement(ConfigModel):
             needs = f" needs {' and '.join(missing)}" if missing else ""
             refuses = f" takes no {' and no '.join(surplus)}" if surplus else ""
             raise UserError(f"{self.described()}{needs}{' and' * bool(needs and refuses)}{refuses}")
-        list(self.alternative_measures())  # raises where keys exclude one another
+        list(self.other_measures())  # raises where keys exclude one another
+        for setting, group in groupby(self.elsewhere, key=lambda each: each.setting):
+            if sum(each.own for each in group) != 1:
+                raise UserError(
+                    "has no value of its own cells, or several",
+                    key="elsewhere.setting",
+                    value=setting,
+                    remedy="give one value without instead, measure and sequence",
+                )
         return self
 
     def described(self) -> str:
@@ -329,6 +381,8 @@ class Claim(Statement):
     """The paper's own words, one sentence; ` … ` marks an omission."""
     setup: Text
     """The set-up of the paper that the quote is about; a name in `setups`."""
+    premises: Premises = Field(default={})
+    """Settings that the quote itself wants small or large, beside those of its set-up."""
     differs: tuple[Text, ...] = ()
     """Differences from that set-up and its measure that no specification shows."""
     expect: Status
@@ -401,6 +455,9 @@ class Setup(ConfigModel):
     keys: dict[Text, Any] = Field(default={})
     """Dotted keys of a specification with the paper's values, which are compared with ours. A list
     for a key that holds one value means that the paper used all of them."""
+    premises: Premises = Field(default={})
+    """Settings that the paper wants small or large, without a number. A larger, or smaller, value
+    than ours is then no test of the paper: what comes out there is shown, and decides nothing."""
 
 
 class Source(ConfigModel):
@@ -425,8 +482,12 @@ class ClaimFile(ConfigModel):
     """In the order of the paper."""
     findings: tuple[Finding, ...] = ()
     """Results of ours that no paper states."""
-    undoubled: tuple[Text, ...] = ()
-    """Globs of cells that are too large to be doubled: they are tried with fresh seeds only."""
+    ranges: Factors = Field(default={})
+    """The factors of the set `ranges` for all statements of this file, in place of those of
+    `neuralrace.config.variants.SETTINGS`."""
+    unvaried: tuple[Text, ...] = ()
+    """Globs of cells that are too large to be varied: they are tried with fresh seeds, and at the
+    factors that this file or a statement names."""
 
     @property
     def statements(self) -> tuple[Claim | Finding, ...]:

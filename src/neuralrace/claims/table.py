@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pandas as pd
 from pydantic import TypeAdapter
 
-from neuralrace.claims.judge import ClaimRow, FindingRow, Row, allowed, lost_with
+from neuralrace.claims.judge import ClaimRow, FindingRow, Row
 from neuralrace.claims.pages import (
     findings_page,
     index_page,
@@ -23,6 +23,7 @@ from neuralrace.claims.pages import (
 )
 from neuralrace.claims.picture import picture
 from neuralrace.claims.variants import VariantTable
+from neuralrace.claims.verdict import allowed
 from neuralrace.errors import UserError, shorten
 from neuralrace.results.atomic import write_text
 from neuralrace.results.checksums import check_checksum
@@ -38,12 +39,12 @@ CLAIM_COLUMNS = (
     *("paper", "id", "sentence", "locator", "quote", "statement", "status", "grade", "weak"),
     *("verdict", "measured", "low", "high", "seeds", "kind", "relation", "expected", "tolerance"),
     *("rival", "rival_measured", "setup", "differs", "depends", "fresh_verdict", "fresh_measured"),
-    *("changes_with", "figure", "metrics", "corrected_by", "follows_from", "version"),
+    *("ranges", "figure", "metrics", "corrected_by", "follows_from", "version"),
 )
 FINDING_COLUMNS = (
     *("paper", "id", "statement", "status", "verdict", "measured", "low", "high", "seeds", "kind"),
     *("relation", "expected", "tolerance", "rival", "rival_measured", "depends", "fresh_verdict"),
-    *("fresh_measured", "changes_with", "figure", "metrics", "version"),
+    *("fresh_measured", "ranges", "figure", "metrics", "version"),
 )
 """Columns of the CSV tables, to cite and to join; the JSON tables have everything."""
 
@@ -241,7 +242,10 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
         if row.blind:
             added["fresh_verdict"] = row.blind.verdict
             added["fresh_measured"] = row.blind.measured
-        added["changes_with"] = "; ".join(lost_with(row.ranges, row.verdict))
+        added["ranges"] = "; ".join(
+            f"{each.setting}: {', '.join(f'{point.value} {point.verdict}' for point in each.points)}"
+            for each in row.ranges
+        )
         if isinstance(row, ClaimRow):
             printed = row.source_setup.printed.items()
             added["setup"] = "; ".join(f"{key}: {value}" for key, value in printed)

@@ -1,6 +1,6 @@
-"""Variants: whether verdicts are the same with fresh seeds, and with our own choices doubled.
+"""Verdicts on variants of cells: with fresh seeds, and with other values of our own settings.
 
-The set `blind` has fresh seeds, and the set `ranges` doubled settings. The repository carries what
+The set `blind` has fresh seeds, and the set `ranges` other settings. The repository carries what
 came out for its own configuration, in `config/<set>.json`; `make blind` and `make ranges` compute
 it anew.
 """
@@ -15,14 +15,24 @@ from pydantic import Field
 from neuralrace.claims.spec import (
     Claim,
     Claims,
+    Factors,
     Finding,
+    Measure,
     Statement,
     Verdict,
     errors_located,
     matching_cells,
 )
 from neuralrace.config.cell import Cell
-from neuralrace.config.variants import DOUBLED, VARIANT_SETS, Variant, VariantSet, variant_of
+from neuralrace.config.variants import (
+    FRESH,
+    SETTINGS,
+    SettingName,
+    Variant,
+    VariantSet,
+    scaled,
+    variant_of,
+)
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.checksums import fingerprint
@@ -30,19 +40,14 @@ from neuralrace.results.checksums import fingerprint
 if TYPE_CHECKING:  # a plan is made without xarray
     from neuralrace.results.cells import Results
 
-WORDS: dict[Variant, str] = {
-    "fresh": "fresh seeds",
-    "samples": "twice the samples",
-    "widths": "twice the widths",
-    "steps": "twice the steps",
-    "step_size": "twice the step size",
-}
-
 
 class VariantVerdict(ConfigModel):
     """The verdict on a statement for one variant of its cells."""
 
-    variant: Variant
+    setting: SettingName | None = None
+    """The setting that is multiplied; None where only seeds are fresh."""
+    factor: float = 1.0
+    """What it is multiplied by."""
     seeds: tuple[int, int]
     """First and last seed."""
     verdict: Verdict
@@ -91,13 +96,49 @@ def judged_as(statement: Statement, results: "Results") -> str:
     return fingerprint(statement.judged_as(), *specs)
 
 
+def at_variant(statement: Statement, variant: Variant) -> Statement:
+    """The statement with the labels that its measures select in the metrics of a variant."""
+    if variant.setting != "init_scale":
+        return statement
+    levels = [_rescaled(level, variant.factor) for level in statement.levels]
+    if statement.sequence:
+        return statement.model_copy(update={"sequence": tuple(levels)})
+    return statement.model_copy(update={"measure": levels[0]})
+
+
+def _rescaled(measure: Measure, factor: float) -> Measure:
+    """A measure that selects init scales which are multiplied by a factor."""
+    select = {
+        dim: tuple(scaled(v, factor) if isinstance(v, float) else v for v in labels)
+        if dim == "init_scale"
+        else labels
+        for dim, labels in measure.select.items()
+    }
+    others = {name: getattr(measure, name) for name in ("minus", "over")}
+    return measure.model_copy(
+        update={"select": select}
+        | {name: _rescaled(other, factor) for name, other in others.items() if other}
+    )
+
+
+def _variants(group: VariantSet, factors: Factors) -> Iterator[Variant]:
+    """The variants of a set, whether or not they apply; `factors` in place of the usual ones."""
+    if group == "blind":
+        yield FRESH
+        return
+    for name, setting in SETTINGS.items():
+        for factor in factors.get(name, setting.factors):
+            yield Variant(name, factor)
+
+
 def varied_statements(
     claims: Claims, cells: Mapping[str, Cell], group: VariantSet
 ) -> Iterator[tuple[Claim | Finding, Variant, dict[str, Cell]]]:
     """Each statement with each variant of a set that applies to it, and its cells in it.
 
-    A variant applies where all cells of the statement have it, none of them is listed under
-    `undoubled`, and the paper does not print the setting that is doubled.
+    A variant applies where all cells of the statement have it, and the paper does not print the
+    setting that is changed. Cells that are listed under `unvaried` are varied only in settings that
+    the statement or its file names under `ranges`.
 
     Raises:
         UserError: a glob that matches no cell.
@@ -105,7 +146,7 @@ def varied_statements(
     vary = cache(lambda cell, variant: variant_of(cells[cell], variant))
     for file, content in claims.items():
         try:
-            undoubled = set(matching_cells(content.undoubled, list(cells), "undoubled"))
+            unvaried = set(matching_cells(content.unvaried, list(cells), "unvaried"))
         except UserError as error:
             raise UserError(f"{file}: {error}") from error
         for statement in content.statements:
@@ -113,11 +154,14 @@ def varied_statements(
                 globs = [glob for measure in statement.measures() for glob in measure.cells]
                 names = matching_cells(globs, list(cells))
             printed = content.setups[statement.setup].keys if isinstance(statement, Claim) else {}
-            for variant in VARIANT_SETS[group] if names else ():
-                if variant != "fresh" and undoubled.intersection(names):
-                    continue
-                if any(fnmatchcase(key, each) for each in DOUBLED[variant] for key in printed):
-                    continue
+            named = content.ranges | statement.ranges
+            for variant in _variants(group, named) if names else ():
+                if variant.setting:
+                    keys = SETTINGS[variant.setting].keys
+                    stated = any(fnmatchcase(key, each) for each in keys for key in printed)
+                    large = variant.setting not in named and unvaried.intersection(names)
+                    if stated or large:
+                        continue
                 varied = {name: other for name in names if (other := vary(name, variant))}
                 if len(varied) == len(names):
                     yield statement, variant, varied
@@ -135,5 +179,5 @@ def variant_cells(
     for _, variant, varied in varied_statements(claims, cells, group):
         for name, cell in varied.items():
             experiment, _, label = name.rpartition("/")
-            runs.setdefault(experiment, {})[f"{variant}/{label}"] = cell
+            runs.setdefault(experiment, {})[f"{variant.name}/{label}"] = cell
     return runs

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.config.variables import REGISTRIES
-from neuralrace.config.variants import DOUBLED, VARIANT_SETS
+from neuralrace.config.variants import VARIANT_SETS, is_variant
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.results.cells import IDENTIFIER, cell_name
@@ -170,7 +170,7 @@ def _in_its_folder(path: Path, root: Path, cell: tuple[str, ...]) -> bool:
     Folders above `root` may have any name.
     """
     parts = path.parent.relative_to(root).parts
-    plain = (*parts[:-2], *parts[-1:]) if set(parts[-2:-1]) & DOUBLED.keys() else parts
+    plain = (*parts[:-2], *parts[-1:]) if any(map(is_variant, parts[-2:-1])) else parts
     return any(cell[-len(ends) :] == ends for ends in (parts[-3:], plain[-3:]) if ends) or not parts
 
 

@@ -1,0 +1,215 @@
+"""Ranges: between which values of a setting a verdict is the same."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from neuralrace.claims.criteria import CRITERIA
+from neuralrace.claims.spec import Number, Premises, Statement, Verdict, matching_cells
+from neuralrace.claims.variants import VariantVerdict
+from neuralrace.claims.verdict import outcome_of, samples_of
+from neuralrace.config.variants import SETTINGS, SettingName, scaled
+from neuralrace.extensions.model import ConfigModel
+from neuralrace.results.cells import Results
+
+MARKS: dict[Verdict, str] = {"holds": "●", "contradicted": "○", "undecided": "◐", "undefined": "–"}
+"""The mark of a verdict in a bar."""
+
+
+class Point(ConfigModel):
+    """The verdict on a statement at one value of a setting."""
+
+    value: str
+    """The value, or the factor that ours is multiplied by."""
+    verdict: Verdict
+    own: bool = False
+    """Whether this is our own value."""
+    decides: bool = True
+    """Whether it counts: not where the paper's premise, such as a small start, is given up."""
+    measured: float | None = None
+    interval: tuple[float, float] | None = None
+    told: str | None = None
+    """Why there is no measured value."""
+
+
+class Range(ConfigModel):
+    """The verdicts on a statement at several values of a setting, in their order."""
+
+    setting: str
+    points: tuple[Point, ...]
+
+    @property
+    def own(self) -> Point:
+        """The point at our own value."""
+        return next(point for point in self.points if point.own)
+
+    @property
+    def turns(self) -> bool:
+        """Whether the verdict turns into its opposite, at a value that counts."""
+        verdicts = {point.verdict for point in self.points if point.decides}
+        return {"holds", "contradicted"} <= verdicts | {self.own.verdict}
+
+    @property
+    def varies(self) -> bool:
+        """Whether any verdict differs from that at our own value."""
+        return any(point.verdict != self.own.verdict for point in self.points)
+
+    @property
+    def bar(self) -> str:
+        """Each value with the mark of its verdict; our own value is bold."""
+        return " ".join(
+            f"**{point.value}** {MARKS[point.verdict]}"
+            if point.own
+            else f"{point.value} {MARKS[point.verdict]}"
+            for point in self.points
+        )
+
+    @property
+    def interval(self) -> str:
+        """The neighbouring values that have the verdict of our own, in words."""
+        number = self.points.index(self.own)
+        first = last = number
+        while first and self.points[first - 1].verdict == self.own.verdict:
+            first -= 1
+        while last + 1 < len(self.points) and self.points[last + 1].verdict == self.own.verdict:
+            last += 1
+        low, high = self.points[first].value, self.points[last].value
+        if first == last:
+            return low
+        if first == 0 and last + 1 < len(self.points):
+            return f"up to {high}"
+        return f"from {low}" if first and last + 1 == len(self.points) else f"{low} to {high}"
+
+
+def ranges_of(
+    statement: Statement,
+    own: Mapping[str, Any],
+    results: Results,
+    varied: Sequence[VariantVerdict],
+    premises: Premises,
+) -> tuple[Range, ...]:
+    """The ranges of a judged statement: of settings, of other cells, and of vague words.
+
+    Args:
+        statement: a claim or finding that is judged.
+        own: its verdict, measured value and interval.
+        results: the cells.
+        varied: its verdicts in the set `ranges`.
+        premises: settings that the paper wants small or large.
+
+    Raises:
+        UserError: a measure that cannot be evaluated.
+    """
+    shown = {name: own.get(name) for name in ("verdict", "measured", "interval")}
+    return (
+        *_of_settings(statement, shown, results, varied, premises),
+        *_elsewhere(statement, shown, results, premises),
+        *_of_criteria(statement, shown, results),
+    )
+
+
+def _of_settings(
+    statement: Statement,
+    own: Mapping[str, Any],
+    results: Results,
+    varied: Sequence[VariantVerdict],
+    premises: Premises,
+) -> Iterator[Range]:
+    for name, group in groupby(varied, key=lambda each: each.setting):
+        if name is None:
+            continue
+        values = _own_values(statement, name, results)
+        points = {1.0: Point(value=_times(values, 1.0), own=True, **own)}
+        for each in group:
+            points[each.factor] = Point(
+                value=_times(values, each.factor),
+                verdict=each.verdict,
+                decides=_counts(premises.get(name), each.factor, 1.0),
+                measured=each.measured,
+                interval=each.interval,
+                told=each.told,
+            )
+        ordered = tuple(points[factor] for factor in sorted(points))
+        yield Range(setting=SETTINGS[name].words, points=ordered)
+
+
+def _own_values(
+    statement: Statement, name: SettingName, results: Results
+) -> tuple[float, ...] | None:
+    """Our own value of a setting, of each layer for widths; None if cells or measures differ."""
+    found: set[tuple[float, ...]] = set()
+    for measure in statement.measures():
+        for cell in matching_cells(measure.cells, list(results)):
+            if name == "init_scale" and "init_scale" in measure.select:
+                found.add(tuple(float(label) for label in measure.select["init_scale"]))
+                continue
+            spec = json.loads(results[cell].attributes("metrics")["spec"])
+            for key in SETTINGS[name].keys:
+                value: Any = spec
+                for part in key.split("."):
+                    value = value.get(part) if isinstance(value, dict) else None
+                if value is not None:
+                    found.add(tuple(value) if isinstance(value, list) else (value,))
+    same = found.pop() if len(found) == 1 else None
+    # several scales are a sweep, and no value
+    return None if same is None or (name == "init_scale" and len(same) > 1) else same
+
+
+def _times(values: tuple[float, ...] | None, factor: float) -> str:
+    """Values times a factor, or the factor where values differ."""
+    if values is None:
+        return f"×{factor:g}"
+    return ", ".join(f"{scaled(value, factor):g}" for value in values)
+
+
+def _counts(premise: str | None, value: float, own: float) -> bool:
+    """Whether a value keeps to the premise at least as well as our own."""
+    return premise is None or (value <= own if premise == "small" else value >= own)
+
+
+def _elsewhere(
+    statement: Statement, own: Mapping[str, Any], results: Results, premises: Premises
+) -> Iterator[Range]:
+    for setting, group in groupby(statement.elsewhere, key=lambda each: each.setting):
+        places = list(group)
+        ours = next(place.value for place in places if place.own)
+        points = []
+        for place in places:
+            value = f"{place.value:g}" if isinstance(place.value, float) else place.value
+            if place.own:
+                points.append(Point(value=value, own=True, **own))
+                continue
+            numbers = isinstance(ours, float) and isinstance(place.value, float)
+            decides = not numbers or _counts(premises.get(setting), place.value, ours)
+            outcome = outcome_of(statement, samples_of(place.levels(statement), results))
+            points.append(_point(value, outcome, decides=decides))
+        yield Range(setting=setting, points=tuple(points))
+
+
+def _of_criteria(
+    statement: Statement, own: Mapping[str, Any], results: Results
+) -> Iterator[Range]:
+    """The verdicts if a vague word is read more strictly, or more loosely."""
+    numbers = {"expected": statement.expected, "tolerance": statement.tolerance}
+    vague = {key: number for key, number in numbers.items() if number and number.criterion}
+    if not vague:
+        return
+    samples = samples_of(statement.levels, results)
+    for key, number in vague.items():
+        name = number.criterion or ""
+        criterion = CRITERIA[name]
+        points = []
+        for value in sorted((criterion.strict, criterion.value, criterion.loose)):
+            if value == criterion.value:
+                points.append(Point(value=f"{value:.2g}", own=True, **own))
+                continue
+            read: Number = number.model_copy(update={"value": value})
+            other = statement.model_copy(update={key: read})
+            points.append(_point(f"{value:.2g}", outcome_of(other, samples)))
+        yield Range(setting=f"“{name}”", points=tuple(points))
+
+
+def _point(value: str, outcome: Mapping[str, Any], decides: bool = True) -> Point:
+    shown = {name: outcome.get(name) for name in ("verdict", "measured", "interval")}
+    return Point(value=value, decides=decides, **shown)
