@@ -33,7 +33,8 @@ CRITERIA = {
         *(0.5, 2 / 3, 1 / 3), "more than half (most, mostly, mainly, dominated by, typically)"
     ),
     "nearly-all": Criterion(
-        *(0.9, 0.95, 0.8), "at least nine tenths (nearly all, consistently, reliably, always nearly)"
+        *(0.9, 0.95, 0.8),
+        "at least nine tenths (nearly all, consistently, reliably, always nearly)",
     ),
     "much": Criterion(
         *(2.0, 3.0, 1.5), "at least twice as much (much, far, significantly, dramatically)"

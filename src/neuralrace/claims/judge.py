@@ -317,12 +317,15 @@ def _judged(
             judge_alternative(alternative, statement, results)
             for alternative in statement.alternatives
         )
-        found = {group: table.of(statement, results) for group, table in tables.items()}
+        factors = content.ranges | statement.ranges
+        found = {group: table.of(statement, factors, results) for group, table in tables.items()}
         columns["blind"] = next(iter(found.get("blind", ())), None)
         premises: Premises = {}
         if isinstance(statement, Claim):
             premises = content.setups[statement.setup].premises | statement.premises
-        columns["ranges"] = ranges_of(statement, columns, results, found.get("ranges", ()), premises)
+        columns["ranges"] = ranges_of(
+            statement, columns, results, found.get("ranges", ()), premises
+        )
     return columns
 
 

@@ -9,7 +9,7 @@ from neuralrace.claims.criteria import CRITERIA
 from neuralrace.claims.spec import Number, Premises, Statement, Verdict, matching_cells
 from neuralrace.claims.variants import VariantVerdict
 from neuralrace.claims.verdict import outcome_of, samples_of
-from neuralrace.config.variants import SETTINGS, SettingName, scaled
+from neuralrace.config.variants import SETTINGS, SettingName, multiplied
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.cells import Results
 
@@ -160,7 +160,7 @@ def _times(values: tuple[float, ...] | None, factor: float) -> str:
     """Values times a factor, or the factor where values differ."""
     if values is None:
         return f"×{factor:g}"
-    return ", ".join(f"{scaled(value, factor):g}" for value in values)
+    return ", ".join(f"{multiplied(value, factor):g}" for value in values)
 
 
 def _counts(premise: str | None, value: float, own: float) -> bool:
@@ -187,10 +187,11 @@ def _elsewhere(
         yield Range(setting=setting, points=tuple(points))
 
 
-def _of_criteria(
-    statement: Statement, own: Mapping[str, Any], results: Results
-) -> Iterator[Range]:
-    """The verdicts if a vague word is read more strictly, or more loosely."""
+def _of_criteria(statement: Statement, own: Mapping[str, Any], results: Results) -> Iterator[Range]:
+    """The verdicts if a vague word is read more strictly, or more loosely.
+
+    Words are read in favour of the paper: another reading counts only if the statement holds by it.
+    """
     numbers = {"expected": statement.expected, "tolerance": statement.tolerance}
     vague = {key: number for key, number in numbers.items() if number and number.criterion}
     if not vague:
@@ -206,7 +207,9 @@ def _of_criteria(
                 continue
             read: Number = number.model_copy(update={"value": value})
             other = statement.model_copy(update={key: read})
-            points.append(_point(f"{value:.2g}", outcome_of(other, samples)))
+            outcome = outcome_of(other, samples)
+            holds = outcome["verdict"] == "holds"
+            points.append(_point(f"{value:.2g}", outcome, decides=holds))
         yield Range(setting=f"“{name}”", points=tuple(points))
 
 

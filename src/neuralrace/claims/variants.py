@@ -30,7 +30,7 @@ from neuralrace.config.variants import (
     SettingName,
     Variant,
     VariantSet,
-    scaled,
+    multiplied,
     variant_of,
 )
 from neuralrace.errors import UserError
@@ -75,12 +75,22 @@ class VariantTable(ConfigModel):
     statements: dict[str, Varied] = Field(default={})
     """By identifier."""
 
-    def of(self, statement: Statement, results: "Results") -> tuple[VariantVerdict, ...]:
-        """The verdicts on a statement; none if it or its cells were others in the set."""
+    def of(
+        self, statement: Statement, factors: Factors, results: "Results"
+    ) -> tuple[VariantVerdict, ...]:
+        """The verdicts on a statement, as far as it is to be varied by these factors.
+
+        There are none if it or its cells were others in the set.
+        """
         varied = self.statements.get(statement.id)
         if varied is None or varied.judged_as != judged_as(statement, results):
             return ()
-        return varied.verdicts
+        return tuple(
+            verdict
+            for verdict in varied.verdicts
+            if verdict.setting is None
+            or verdict.factor in factors.get(verdict.setting, SETTINGS[verdict.setting].factors)
+        )
 
 
 def judged_as(statement: Statement, results: "Results") -> str:
@@ -109,7 +119,7 @@ def at_variant(statement: Statement, variant: Variant) -> Statement:
 def _rescaled(measure: Measure, factor: float) -> Measure:
     """A measure that selects init scales which are multiplied by a factor."""
     select = {
-        dim: tuple(scaled(v, factor) if isinstance(v, float) else v for v in labels)
+        dim: tuple(multiplied(v, factor) if isinstance(v, float) else v for v in labels)
         if dim == "init_scale"
         else labels
         for dim, labels in measure.select.items()

@@ -114,9 +114,9 @@ def variant_of(cell: Cell, variant: Variant) -> Cell | None:
         return None  # such as a dataset of images that has no more of them, or half a unit
 
 
-def scaled(value: float, factor: float) -> float:
-    """A number times a factor; without the last digits, so that 0.1 times 0.1 is 0.01."""
-    return float(f"{value * factor:.12g}")
+def multiplied(value: float, factor: float) -> float:
+    """A number times a factor: an integer for an integer, and 0.01 for 0.1 times 0.1."""
+    return int(value * factor) if isinstance(value, int) else float(f"{value * factor:.12g}")
 
 
 def _slowdown(scales: tuple[float, ...], factor: float) -> int:
@@ -144,11 +144,8 @@ def _multiply(node: Any, path: list[str], factor: float) -> None:
                 _multiply(value, rest, factor)
         else:
             many = isinstance(value, list)
-            node[name] = [_times(v, factor) for v in value] if many else _times(value, factor)
-
-
-def _times(value: float, factor: float) -> float:
-    return int(value * factor) if isinstance(value, int) else scaled(value, factor)
+            times = [multiplied(number, factor) for number in (value if many else [value])]
+            node[name] = times if many else times[0]
 
 
 def _reseed(node: Any) -> None:
