@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from neuralrace.claims.judge import ClaimRow, FindingRow, JudgedAlternative, Row
+from neuralrace.claims.ranges import MARKS, Point
 from neuralrace.claims.sentences import STATUSES, counts, errors
 from neuralrace.claims.spec import Status
-from neuralrace.claims.ranges import MARKS, Point
 from neuralrace.claims.variants import VariantVerdict
 
 HEADINGS: Mapping[Status, tuple[str, str]] = {

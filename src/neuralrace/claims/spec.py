@@ -245,7 +245,8 @@ class Alternative(OtherMeasure):
 
 class Elsewhere(OtherMeasure):
     """Other cells of the same run, where a setting has another value, at which a statement is
-    judged too. Without `instead`, `measure` and `sequence`, it names the statement's own value."""
+    judged too. Without `instead`, `measure` and `sequence`, it names the statement's own value.
+    """
 
     setting: Text
     """What differs, in words."""
