@@ -86,7 +86,7 @@ blind: $(RUNNING) ## judge the claims again with fresh seeds
 	$(SNAKEMAKE) claims
 
 .PHONY: ranges
-ranges: $(RUNNING) ## judge the claims again with each of our own settings doubled
+ranges: $(RUNNING) ## judge the claims again at other values of our own settings
 	$(SNAKEMAKE) ranges
 	cp results/ranges.json config/ranges.json
 	$(SNAKEMAKE) claims

@@ -40,8 +40,8 @@ rule accept_claims:
         run_in_worker("accept", "claims", input, output, params, log)
 
 
-# Variants: all cells of an experiment again, with fresh seeds (blind), or with each setting doubled
-# that the paper does not state (ranges). Their metrics are beside the list of failed runs.
+# Variants: all cells of an experiment again, with fresh seeds (blind), or with other values of each
+# setting that the paper does not state (ranges). Their metrics are beside the list of failed runs.
 rule variants:
     output:
         update("<results>/variants/{variants}/{experiment}/failed.json"),
@@ -61,11 +61,9 @@ rule variants:
         run_in_worker("variants", wildcards.experiment, input, output, params, log)
 
 
-# The metrics of the cells themselves tell for which specification the verdicts were reached.
 rule judge_variants:
     input:
         exit_on_user_error()(lambda w: study.variant_files(w.variants)),
-        exit_on_user_error()(lambda w: study.claim_inputs()),
         ancient(study.claims_files),
     output:
         update("<results>/{variants}.json"),

@@ -1,7 +1,7 @@
 """Judgement of claims and findings, and comparison with their known status."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -222,7 +222,6 @@ def judge_variants(
     """
     folder = root / "variants" / group
     variant_results = cache(lambda variant: open_results(folder, cells, variant.name))
-    own = open_results(root, cells)
     judged: dict[str, list[VariantVerdict]] = {}
     of: dict[str, Statement] = {}
     for statement, variant, varied in varied_statements(claims, cells, group):
@@ -243,7 +242,10 @@ def judge_variants(
         judged.setdefault(statement.id, []).append(verdict)
         of[statement.id] = statement
     return {
-        name: Varied(judged_as=judged_as(of[name], own), verdicts=tuple(verdicts))
+        name: Varied(
+            judged_as=judged_as(of[name], cells, lambda cell: cells[cell].sha256()),
+            verdicts=tuple(verdicts),
+        )
         for name, verdicts in judged.items()
     }
 
@@ -318,7 +320,8 @@ def _judged(
             for alternative in statement.alternatives
         )
         factors = content.ranges | statement.ranges
-        found = {group: table.of(statement, factors, results) for group, table in tables.items()}
+        checksum = judged_as(statement, results, partial(_specification, results))
+        found = {group: table.of(statement, checksum, factors) for group, table in tables.items()}
         columns["blind"] = next(iter(found.get("blind", ())), None)
         premises: Premises = {}
         if isinstance(statement, Claim):
@@ -327,6 +330,10 @@ def _judged(
             statement, columns, results, found.get("ranges", ()), premises
         )
     return columns
+
+
+def _specification(results: Results, cell: str) -> str:
+    return results[cell].attributes("metrics")["spec_sha256"]
 
 
 def _written(statement: Statement, paper: str) -> dict[str, Any]:

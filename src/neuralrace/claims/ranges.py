@@ -101,11 +101,10 @@ def ranges_of(
     Raises:
         UserError: a measure that cannot be evaluated.
     """
-    shown = {name: own.get(name) for name in ("verdict", "measured", "interval")}
     return (
-        *_of_settings(statement, shown, results, varied, premises),
-        *_elsewhere(statement, shown, results, premises),
-        *_of_criteria(statement, shown, results),
+        *_of_settings(statement, own, results, varied, premises),
+        *_elsewhere(statement, own, results, premises),
+        *_of_criteria(statement, own, results),
     )
 
 
@@ -120,7 +119,7 @@ def _of_settings(
         if name is None:
             continue
         values = _own_values(statement, name, results)
-        points = {1.0: Point(value=_times(values, 1.0), own=True, **own)}
+        points = {1.0: _point(_times(values, 1.0), own, own=True)}
         for each in group:
             points[each.factor] = Point(
                 value=_times(values, each.factor),
@@ -163,9 +162,11 @@ def _times(values: tuple[float, ...] | None, factor: float) -> str:
     return ", ".join(f"{multiplied(value, factor):g}" for value in values)
 
 
-def _counts(premise: str | None, value: float, own: float) -> bool:
+def _counts(premise: str | None, value: float | str, own: float | str) -> bool:
     """Whether a value keeps to the premise at least as well as our own."""
-    return premise is None or (value <= own if premise == "small" else value >= own)
+    if premise is None or isinstance(value, str) or isinstance(own, str):
+        return True
+    return value <= own if premise == "small" else value >= own
 
 
 def _elsewhere(
@@ -176,13 +177,12 @@ def _elsewhere(
         ours = next(place.value for place in places if place.own)
         points = []
         for place in places:
-            value = f"{place.value:g}" if isinstance(place.value, float) else place.value
+            value = place.value if isinstance(place.value, str) else f"{place.value:g}"
             if place.own:
-                points.append(Point(value=value, own=True, **own))
+                points.append(_point(value, own, own=True))
                 continue
-            numbers = isinstance(ours, float) and isinstance(place.value, float)
-            decides = not numbers or _counts(premises.get(setting), place.value, ours)
             outcome = outcome_of(statement, samples_of(place.levels(statement), results))
+            decides = _counts(premises.get(setting), place.value, ours)
             points.append(_point(value, outcome, decides=decides))
         yield Range(setting=setting, points=tuple(points))
 
@@ -203,7 +203,7 @@ def _of_criteria(statement: Statement, own: Mapping[str, Any], results: Results)
         points = []
         for value in sorted((criterion.strict, criterion.value, criterion.loose)):
             if value == criterion.value:
-                points.append(Point(value=f"{value:.2g}", own=True, **own))
+                points.append(_point(f"{value:.2g}", own, own=True))
                 continue
             read: Number = number.model_copy(update={"value": value})
             other = statement.model_copy(update={key: read})
@@ -213,6 +213,14 @@ def _of_criteria(statement: Statement, own: Mapping[str, Any], results: Results)
         yield Range(setting=f"“{name}”", points=tuple(points))
 
 
-def _point(value: str, outcome: Mapping[str, Any], decides: bool = True) -> Point:
-    shown = {name: outcome.get(name) for name in ("verdict", "measured", "interval")}
-    return Point(value=value, decides=decides, **shown)
+def _point(
+    value: str, outcome: Mapping[str, Any], own: bool = False, decides: bool = True
+) -> Point:
+    return Point(
+        value=value,
+        verdict=outcome["verdict"],
+        own=own,
+        decides=decides,
+        measured=outcome.get("measured"),
+        interval=outcome.get("interval"),
+    )

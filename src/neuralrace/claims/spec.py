@@ -244,8 +244,9 @@ class Alternative(OtherMeasure):
 
 
 class Elsewhere(OtherMeasure):
-    """Other cells of the same run, where a setting has another value, at which a statement is
-    judged too. Without `instead`, `measure` and `sequence`, it names the statement's own value.
+    """The value of a setting at other cells of the same run, at which a statement is judged too.
+
+    Without `instead`, `measure` and `sequence` it is the value at the statement's own cells.
     """
 
     setting: Text

@@ -22,6 +22,7 @@ from neuralrace.claims.pages import (
     surprise_told,
 )
 from neuralrace.claims.picture import picture
+from neuralrace.claims.ranges import Range
 from neuralrace.claims.variants import VariantTable
 from neuralrace.claims.verdict import allowed
 from neuralrace.errors import UserError, shorten
@@ -242,13 +243,15 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
         if row.blind:
             added["fresh_verdict"] = row.blind.verdict
             added["fresh_measured"] = row.blind.measured
-        added["ranges"] = "; ".join(
-            f"{each.setting}: {', '.join(f'{point.value} {point.verdict}' for point in each.points)}"
-            for each in row.ranges
-        )
+        added["ranges"] = "; ".join(map(_range_text, row.ranges))
         if isinstance(row, ClaimRow):
             printed = row.source_setup.printed.items()
             added["setup"] = "; ".join(f"{key}: {value}" for key, value in printed)
             added["differs"] = "; ".join(row.differs)
         writer.writerow(row.model_dump() | added)
     return text.getvalue()
+
+
+def _range_text(tried: Range) -> str:
+    points = (f"{point.value} {point.verdict}" for point in tried.points)
+    return f"{tried.setting}: {', '.join(points)}"

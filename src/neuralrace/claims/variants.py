@@ -5,10 +5,9 @@ came out for its own configuration, in `config/<set>.json`; `make blind` and `ma
 it anew.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -36,9 +35,6 @@ from neuralrace.config.variants import (
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.results.checksums import fingerprint
-
-if TYPE_CHECKING:  # a plan is made without xarray
-    from neuralrace.results.cells import Results
 
 
 class VariantVerdict(ConfigModel):
@@ -76,14 +72,14 @@ class VariantTable(ConfigModel):
     """By identifier."""
 
     def of(
-        self, statement: Statement, factors: Factors, results: "Results"
+        self, statement: Statement, checksum: str, factors: Factors
     ) -> tuple[VariantVerdict, ...]:
         """The verdicts on a statement, as far as it is to be varied by these factors.
 
-        There are none if it or its cells were others in the set.
+        There are none if it or its cells were others in the set: `checksum` is its `judged_as`.
         """
         varied = self.statements.get(statement.id)
-        if varied is None or varied.judged_as != judged_as(statement, results):
+        if varied is None or varied.judged_as != checksum:
             return ()
         return tuple(
             verdict
@@ -93,17 +89,19 @@ class VariantTable(ConfigModel):
         )
 
 
-def judged_as(statement: Statement, results: "Results") -> str:
+def judged_as(
+    statement: Statement, cells: Iterable[str], specification: Callable[[str], str]
+) -> str:
     """Checksum of what decides a verdict: keys of the statement, and specifications of its cells.
 
     Args:
         statement: a claim or finding that is judged.
-        results: the cells themselves, and not their variants.
+        cells: identifiers of all cells; not of their variants.
+        specification: the checksum of a cell's specification.
     """
     globs = [glob for measure in statement.measures() for glob in measure.cells]
-    cells = matching_cells(globs, list(results))
-    specs = [results[cell].attributes("metrics")["spec_sha256"] for cell in cells]
-    return fingerprint(statement.judged_as(), *specs)
+    names = matching_cells(globs, list(cells))
+    return fingerprint(statement.judged_as(), *map(specification, names))
 
 
 def at_variant(statement: Statement, variant: Variant) -> Statement:

@@ -19,8 +19,7 @@ def run(job: Job, group: VariantSet, code: str, cells: Mapping[str, str], statem
     """Writes `<group>.json`, beside the folder `variants` of all variants.
 
     Args:
-        job: with metrics of the cells, `failed.json` of the variants and the papers' `claims.yaml`
-            as inputs.
+        job: with `failed.json` of the variants and the papers' `claims.yaml` as inputs.
         group: name of the set of variants.
         code: checksum of the code when the job was planned.
         cells: canonical JSON of all cells, by `paper/experiment/label`.

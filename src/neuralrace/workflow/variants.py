@@ -1,4 +1,4 @@
-"""Stage `variants`: an experiment's cells again, with fresh seeds, or with settings doubled."""
+"""Stage `variants`: an experiment's cells again, with fresh seeds, or other settings."""
 
 import json
 from collections.abc import Mapping
