@@ -7,6 +7,7 @@ import xarray as xr
 import yaml
 
 from neuralrace.claims.judge import judge_papers
+from neuralrace.config.cell import Cell
 from neuralrace.results import files
 from neuralrace.results.checksums import fingerprint
 from neuralrace.results.schema import SCHEMA_VERSION
@@ -24,12 +25,19 @@ class ClaimsFolder:
         self.cells = []
 
     def metrics(self, cell, spec=None, **variables):
-        """Writes a metrics file: metrics as (dims, values), coordinates as (dim, values)."""
+        """Writes a metrics file: metrics as (dims, values), coordinates as (dim, values).
+
+        The specification is that of a `Cell`, or keys of one.
+        """
         paper, experiment, label = cell.split("/")
         attrs = dict.fromkeys(("code_sha256", "versions"), "x")
         attrs |= {"paper": paper, "experiment": experiment, "cell": label}
-        attrs |= {"kind": "metrics", "schema": SCHEMA_VERSION, "spec": json.dumps(spec or {})}
-        attrs["spec_sha256"] = fingerprint(attrs["spec"])
+        attrs |= {"kind": "metrics", "schema": SCHEMA_VERSION}
+        if isinstance(spec, Cell):
+            attrs |= {"spec": spec.canonical(), "spec_sha256": spec.sha256()}
+        else:
+            attrs["spec"] = json.dumps(spec or {})
+            attrs["spec_sha256"] = fingerprint(attrs["spec"])
         described = {"long_name": "made up", "units": "1"}
         data = {n: (*v, described) for n, v in variables.items() if isinstance(v[0], tuple)}
         coords = {n: v for n, v in variables.items() if not isinstance(v[0], tuple)}

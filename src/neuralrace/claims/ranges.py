@@ -115,8 +115,9 @@ def _of_settings(
     varied: Sequence[VariantVerdict],
     premises: Premises,
 ) -> Iterator[Range]:
-    for name, group in groupby(varied, key=lambda each: each.setting):
-        if name is None:
+    for name in SETTINGS:
+        group = [each for each in varied if each.setting == name]
+        if not group:
             continue
         values = _own_values(statement, name, results)
         points = {1.0: _point(_times(values, 1.0), own, own=True)}

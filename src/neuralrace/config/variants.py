@@ -36,15 +36,15 @@ class Setting(NamedTuple):
 
 
 SETTINGS: dict[SettingName, Setting] = {
-    "init_scale": Setting("init scale", ("init_scales",), (0.1, 10)),
+    "init_scale": Setting("init scale", ("init_scales",), (0.1, 10.0)),
     "samples": Setting(
         "samples",
         ("dataset.samples", "dataset.samples_per_component", "training.batch.size"),
-        (0.5, 2),
+        (0.5, 2.0),
     ),
-    "widths": Setting("width", ("network.hidden", "candidates.*.hidden"), (0.5, 2)),
-    "steps": Setting("steps", ("training.steps",), (2,)),
-    "step_size": Setting("step size", ("training.learning_rate",), (0.5, 2)),
+    "widths": Setting("width", ("network.hidden", "candidates.*.hidden"), (0.5, 2.0)),
+    "steps": Setting("steps", ("training.steps",), (2.0,)),
+    "step_size": Setting("step size", ("training.learning_rate",), (0.5, 2.0)),
 }
 
 
@@ -67,7 +67,7 @@ FRESH = Variant()
 def is_variant(name: str) -> bool:
     """Whether a folder has the name of a variant."""
     setting, _, factor = name.rpartition("_x")
-    return name == FRESH.name or (setting in SETTINGS and factor.replace(".", "").isalnum())
+    return name == FRESH.name or (setting in SETTINGS and factor[:1].isdigit())
 
 
 def variants_path(folder: Path, group: VariantSet) -> Path:
@@ -114,7 +114,7 @@ def variant_of(cell: Cell, variant: Variant) -> Cell | None:
         return None  # such as a dataset of images that has no more of them, or half a unit
 
 
-def multiplied(value: float, factor: float) -> float:
+def multiplied(value: int | float, factor: float) -> int | float:
     """A number times a factor: an integer for an integer, and 0.01 for 0.1 times 0.1."""
     return int(value * factor) if isinstance(value, int) else float(f"{value * factor:.12g}")
 
@@ -122,7 +122,8 @@ def multiplied(value: float, factor: float) -> float:
 def _slowdown(scales: tuple[float, ...], factor: float) -> int:
     """How many times longer to train from scales that are multiplied by a factor."""
     decades = [-math.log10(scale) for scale in scales]
-    return max(math.ceil((d - math.log10(factor)) / max(d, 1.0) - 1e-9) for d in decades) or 1
+    ratios = [(start - math.log10(factor)) / max(start, 1.0) for start in decades]
+    return max(1, *(math.ceil(ratio - 1e-9) for ratio in ratios))
 
 
 def _keep_times(spec: dict[str, Any], factor: float) -> None:
