@@ -44,6 +44,10 @@ class ClaimsFolder:
         files.write_result(xr.Dataset(data, coords, attrs), self.results / cell / "metrics.nc")
         self.cells.append(cell)
 
+    def attributes(self, cell):
+        """Attributes of a metrics file."""
+        return files.read_result(self.results / cell / "metrics.nc").attrs
+
     def per_seed(self, cell, values, spec=None):
         """Writes a metrics file with one value per seed, `m`."""
         values = np.asarray(values, float)

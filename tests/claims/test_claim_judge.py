@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from claims_folder import claim, finding, measure, unassessed
-from neuralrace.claims.judge import allowed, confidence_interval, judge, known_claims
+from neuralrace.claims.judge import judge, known_claims
 from neuralrace.claims.pages import summary
 from neuralrace.claims.sentences import errors, sentences
 from neuralrace.claims.spec import Finding, read_claims
+from neuralrace.claims.verdict import allowed, confidence_interval
 from neuralrace.results.cells import CellResults, Results
 
 SPREAD = np.array([0.98, 1.0, 1.02, 1.01])

@@ -250,9 +250,10 @@ def test_criterion_in_both_places(work, name):
     vague = {"criterion": name}
     path = work.write(claim("bound", relation="<=", expected=vague, tolerance=vague))
     (read,) = read_claims([path])[path].claims
-    value, means = CRITERIA[name]
-    assert (read.expected.value, read.tolerance.value) == (value, value)
-    assert read.expected.source == read.tolerance.why == f"{name}: {means}"
+    meaning = CRITERIA[name]
+    assert read.expected.criterion == read.tolerance.criterion == name
+    assert read.expected.value == read.tolerance.value == meaning.value
+    assert read.expected.source == read.tolerance.why == f"{name}: {meaning.means}"
 
 
 @pytest.mark.parametrize("place", ["expected", "tolerance"])
@@ -277,8 +278,10 @@ def test_manual_and_criteria_agree():
     manual = {row[0].strip("`"): row[1:] for row in rows if row[0].strip("`") in CRITERIA}
     assert list(manual) == list(CRITERIA)
     for name, criterion in CRITERIA.items():
-        value, words = manual[name]
+        value, strict, loose, words = manual[name]
         assert float(value) == criterion.value
+        assert float(strict) == pytest.approx(criterion.strict, abs=0.004)
+        assert float(loose) == pytest.approx(criterion.loose, abs=0.004)
         (listed,) = re.findall(r"\((.*)\)", words)
         assert f"({listed})" in criterion.means  # the words of the papers
 
@@ -313,7 +316,7 @@ def test_missing_file_is_reported(work):
 
 
 def test_examples_of_the_manual_are_accepted(work):
-    example, crossing = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
+    example, crossing, points = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
     path = work.write()
     path.write_text(example, encoding="utf-8")
     content = read_claims([path])[path]
@@ -325,6 +328,9 @@ def test_examples_of_the_manual_are_accepted(work):
     path = work.write(claim(**yaml.safe_load(crossing)))
     (threshold,) = read_claims([path])[path].claims
     assert threshold.measure.crossing.direction == "rising"
+    path = work.write(claim(**yaml.safe_load(points)))
+    (elsewhere,) = read_claims([path])[path].claims
+    assert [point.value for point in elsewhere.elsewhere if point.own] == [10]
 
 
 MODELS = (

@@ -8,6 +8,7 @@ import pytest
 
 from claims_folder import SETUP, claim, finding, measure, unassessed
 from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.ranges import Point, Range
 from neuralrace.claims.table import (
     CLAIM_COLUMNS,
     FINDING_COLUMNS,
@@ -82,6 +83,7 @@ def test_json(rows, tmp_path):
         "locator": "sec. 2",
         "printed": {"network": "one hidden layer"},
         "keys": {"seeds": 2},
+        "premises": {},
     }
     assert (holds["differs"], elsewhere["differs"]) == ([], ["data", "sizes"])
     assert holds["alternatives"] == [
@@ -167,12 +169,12 @@ def test_page_of_a_paper(rows, tmp_path):
     for line in (
         "## Wrong: 1",
         "| [wrong](#wrong) | *slip*. *weak*. Something is so. | 1 [0.975, 1.03], n = 4 | 3 ± 0.1 "
-        "| far off: 1e+06 |  |",
+        "| far off: 1e+06 |  |  |",
         "## Not reproduced: 1",
         "## Undecided: 1",
         "## Holds: 1",
         "| [holds](#holds) | \\|a\\| is b | 1 [0.975, 1.03], n = 4 | 1 ± 0.1 "
-        "| nearest \\| of all: 2 | `deep_linear/staircase` |",
+        "| nearest \\| of all: 2 |  | `deep_linear/staircase` |",
         '<a id="wrong"></a>\n### wrong\n\n> “It is so.”\n\n(eq. 1)\n',
         "- Status: wrong, slip\n- Why: a slip\n- Argument: a proof.\n",
         "- Fair, by a second reader: it says so\n- Instead: [right](../findings.md#right)\n",
@@ -185,10 +187,10 @@ def test_page_of_a_paper(rows, tmp_path):
     places = [text.index(heading) for heading in order]
     assert places == sorted(places)
     assert "Different from the known outcome" not in text
-    assert columns(text) == {6}
+    assert columns(text) == {7}
     other = (tmp_path / "claims/layer_dynamics.md").read_text(encoding="utf-8")
     assert (
-        "| [right](#right) | *weak*. Something is so. | 2, n = 1 | at most 2.1 | broken: 9 |"
+        "| [right](#right) | *weak*. Something is so. | 2, n = 1 | at most 2.1 | broken: 9 |  |"
         in other
     )
     assert "| [skipped](#skipped) | Something is so. | other data |" in other
@@ -233,11 +235,11 @@ def test_page_of_findings(rows, tmp_path):
     assert text.index("## Expected, and did not hold: 1") < text.index("## deep_linear: 1")
     assert (
         "| [found](#found) | Something is so. Depends on a \\| b. | 1 [0.975, 1.03], n = 4 "
-        "| 1 ± 0.1 | nearest \\| of all: 2 |  |"
+        "| 1 ± 0.1 | nearest \\| of all: 2 |  |  |"
     ) in text
     assert "| [lost](#lost) | Something is so. it was expected Depends on" in text
     assert '<a id="lost"></a>' in text
-    assert columns(text) == {6}
+    assert columns(text) == {7}
 
 
 def test_limits_of_each_kind_are_shown(work, tmp_path):
@@ -346,18 +348,26 @@ def test_an_unwritable_folder_is_refused(rows, tmp_path):
 
 def test_tables_show_variants(rows, tmp_path):
     claims, findings = rows
-    fresh = VariantVerdict(
-        variant="fresh", seeds=(7, 9), verdict="holds", measured=1.01, interval=(0.98, 1.04)
+    fresh = VariantVerdict(seeds=(7, 9), verdict="holds", measured=1.01, interval=(0.98, 1.04))
+    points = (
+        Point(value="0.01", verdict="undefined", told="it diverged"),
+        Point(value="0.1", verdict="holds", own=True, measured=1.0, interval=(0.9, 1.1)),
+        Point(value="1", verdict="contradicted", decides=False, measured=2.0, interval=(2.0, 2.0)),
     )
-    doubled = VariantVerdict(variant="steps", seeds=(7, 9), verdict="undefined", told="it diverged")
-    first = claims[0].model_copy(update={"blind": fresh, "ranges": (doubled,)})
+    same = Range(setting="width", points=points[1:2])
+    tried = Range(setting="init scale", points=points)
+    first = claims[0].model_copy(update={"blind": fresh, "ranges": (tried, same)})
     write_tables([first, *claims[1:]], findings, tmp_path)
-    text = (tmp_path / "claims/deep_linear.md").read_text()
+    text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     assert "- With fresh seeds: holds, 1.01 [0.98, 1.04] (seeds 7 to 9)\n" in text
+    assert "| init scale: 0.01 – **0.1** ● 1 ○ |" in text
     assert (
-        "- With our settings doubled: twice the steps: undefined, it diverged (seeds 7 to 9)\n"
+        "- The same verdict for: init scale 0.1 (0.01: undefined it diverged, 0.1: holds 1 "
+        "[0.9, 1.1], 1: contradicted 2, beyond the premise); width 0.1 (0.1: holds 1 [0.9, 1.1])\n"
     ) in text
-    row = next(csv.DictReader(io.StringIO((tmp_path / "claims.csv").read_text())))
+    row = next(csv.DictReader(io.StringIO((tmp_path / "claims.csv").read_text(encoding="utf-8"))))
     assert (row["fresh_verdict"], row["fresh_measured"]) == ("holds", "1.01")
-    assert row["changes_with"] == "twice the steps"
+    assert row["ranges"] == (
+        "init scale: 0.01 undefined, 0.1 holds, 1 contradicted; width: 0.1 holds"
+    )
     assert read_tables(tmp_path)[0][0] == first

@@ -136,9 +136,9 @@ def _of_settings(
 
 def _own_values(
     statement: Statement, name: SettingName, results: Results
-) -> tuple[float, ...] | None:
+) -> tuple[int | float, ...] | None:
     """Our own value of a setting, of each layer for widths; None if cells or measures differ."""
-    found: set[tuple[float, ...]] = set()
+    found: set[tuple[int | float, ...]] = set()
     for measure in statement.measures():
         for cell in matching_cells(measure.cells, list(results)):
             if name == "init_scale" and "init_scale" in measure.select:
@@ -156,7 +156,7 @@ def _own_values(
     return None if same is None or (name == "init_scale" and len(same) > 1) else same
 
 
-def _times(values: tuple[float, ...] | None, factor: float) -> str:
+def _times(values: tuple[int | float, ...] | None, factor: float) -> str:
     """Values times a factor, or the factor where values differ."""
     if values is None:
         return f"×{factor:g}"
