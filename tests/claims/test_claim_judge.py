@@ -10,7 +10,7 @@ from scipy import stats
 
 from claims_folder import claim, finding, measure, unassessed
 from neuralrace.claims.judge import judge, known_claims
-from neuralrace.claims.pages import summary
+from neuralrace.claims.pages import counts_in_words
 from neuralrace.claims.sentences import errors, sentences
 from neuralrace.claims.spec import Finding, read_claims
 from neuralrace.claims.verdict import allowed, confidence_interval
@@ -350,7 +350,7 @@ def test_an_error_counts_once_whatever_follows_from_it(work):
         claim(id="b", quote="Hence this.", follows_from="a", **proof | absent),
     )
     assert [row.id for row in errors(rows)] == ["a"]
-    assert summary(rows) == "Of 2 sentences that were tested: 2 wrong (1 error)."
+    assert counts_in_words(rows) == "Of 2 sentences that were tested: 2 wrong (1 error)."
 
 
 def test_what_is_known_needs_no_results(work):

@@ -26,7 +26,7 @@ SHARED = {
     "depends", "blind", "ranges", "evidence", "metrics", "figure", "source", "why", "reason",
 }  # fmt: skip
 OF_CLAIMS = {
-    "title", "sentence", "locator", "quote", "source_setup", "differs", "grade", "weak",
+    "title", "summary", "sentence", "locator", "quote", "source_setup", "differs", "grade", "weak",
     "identity", "analogue", "argument", "fair", "follows_from", "corrected_by",
 }  # fmt: skip
 NAMES = [

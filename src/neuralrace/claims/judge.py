@@ -110,6 +110,8 @@ class ClaimRow(Row):
 
     title: str
     """Title of the paper."""
+    summary: str | None = None
+    """What was found of the paper."""
     sentence: int
     """Number of its quote among the distinct quotes of the paper, from 1. Claims of one sentence
     have one status together; see `neuralrace.claims.sentences`."""
@@ -357,6 +359,7 @@ def _written_claim(claim: Claim, content: ClaimFile) -> dict[str, Any]:
     rivals = claim.alternatives
     return {name: getattr(claim, name) for name in copied} | {
         "title": content.source.title,
+        "summary": content.summary,
         "sentence": content.sentence(claim),
         "weak": bool(rivals) and all(rival.value is not None for rival in rivals),
         "source_setup": content.setups[claim.setup],

@@ -84,7 +84,10 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
         rows: its claims, in the order of the paper; at least one.
         links: how it links.
     """
-    yield from (f"# {rows[0].title}", "", summary(rows), "", READING)
+    yield from (f"# {rows[0].title}", "")
+    if rows[0].summary:
+        yield from (" ".join(rows[0].summary.split()), "")
+    yield from (counts_in_words(rows), "", READING)
     yield from surprises(rows)
     for status, (title, explanation) in HEADINGS.items():
         chosen = [row for row in rows if row.status == status]
@@ -112,7 +115,7 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
         links: by paper, the link to its page.
         picture: address of the picture of all verdicts.
     """
-    yield from ("# Claims", "", summary(rows), "")
+    yield from ("# Claims", "", counts_in_words(rows), "")
     yield from (f"![A tile for each sentence, by paper, with its status]({picture})", "")
     papers = counts(rows)
     shown: list[Status] = [s for s in STATUSES if any(of[s] for of in papers.values())]
@@ -127,7 +130,9 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
         "",
     )
     for paper, group in groupby(rows, key=lambda row: row.paper):
-        yield f"- {links[paper]}: {summary(list(group))}"
+        listed = list(group)
+        found = f" {' '.join(listed[0].summary.split())}" if listed[0].summary else ""
+        yield f"- {links[paper]}:{found} {counts_in_words(listed)}"
     yield from ("", CITING)
     yield from surprises(rows)
 
@@ -168,8 +173,8 @@ def _all_details(rows: Sequence[Row], links: Links) -> Iterator[str]:
         yield from _details(row, links, own)
 
 
-def summary(rows: Sequence[ClaimRow]) -> str:
-    """What was found, in one sentence."""
+def counts_in_words(rows: Sequence[ClaimRow]) -> str:
+    """Number of sentences of each status, in one sentence."""
     together = sum(counts(rows).values(), Counter[Status]())
     told: dict[Status, str] = {
         "reproduced": "{} hold",

@@ -478,6 +478,8 @@ class ClaimFile(ConfigModel):
 
     source: Source
     """The text that is quoted."""
+    summary: Text | None = None
+    """What was found of the paper, in a sentence or two; it opens the page of the paper."""
     setups: dict[Id, Setup]
     """The paper's set-ups, by names of our choice."""
     claims: tuple[Claim, ...]
