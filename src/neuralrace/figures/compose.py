@@ -1,5 +1,6 @@
 """A whole figure: draws the panels, and adds letters, titles, a legend and the alternative text."""
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,10 @@ WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
 """A word of a title; a formula is one word."""
 LETTER = re.compile(r"^\$\\bf\{(.)\}\$\s*")
 """The letter of a panel, before its title."""
+SOURCE = {"fontsize": 5.5, "color": "0.5", "va": "top", "annotation_clip": False}
+"""Text properties of the panel of a paper, which stands between letter and title."""
+THIN = "\N{HAIR SPACE}"
+"""Fills the place of that text in a title."""
 NO_NUMBER = re.compile(r"\b(?:nan|inf)\b")
 """The text of a value that does not exist, such as a time that a run did not reach."""
 
@@ -49,20 +54,19 @@ def compose(name: str, results: Results) -> Figure:
 
 
 def set_titles(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) -> None:
-    """Adds letters to the titles of panels, and breaks titles before the next panel.
+    """Adds letters and panels of the paper to titles, and breaks titles before the next panel.
 
     A title with a number that is NaN or infinite becomes "Not reached".
 
     Args:
         figure: a figure in which everything else is drawn.
         axes: the axes of each panel, by letter.
-        cf: the panels of a paper to compare with, by letter; they are named after the title.
+        cf: the panels of a paper to compare with, by letter; they stand small beside the letter.
     """
     titles = {}
     for letter, ax in axes.items():
         title = ax.get_title(loc="left")
         titles[letter] = WORD.findall("Not reached" if NO_NUMBER.search(title) else title)
-        titles[letter] += [f"(cf. {cf[letter]})"] if letter in cf else []
     letters = {letter: ax.set_title(f"$\\bf{{{letter}}}$") for letter, ax in axes.items()}
     # The space for titles is known only after the layout, and which of them something pushes up.
     # The others get a fixed height: matplotlib would measure the ticks again at each drawing.
@@ -81,12 +85,28 @@ def set_titles(figure: Figure, axes: Mapping[str, Axes], cf: Mapping[str, str]) 
         ]
         right = min([*next_lefts, figure.bbox.x1])
         width = 72 * (right - lefts[letter]) / figure.dpi - GAP
-        lines = _lines(f"$\\bf{{{letter}}}$ ", titles[letter], width)
+        bold = f"$\\bf{{{letter}}}$"
+        source = cf.get(letter, "")
+        lines = _lines(f"{bold} {_blank(source)}", titles[letter], width)
         pushed_up = letters[letter].get_position()[1] > 1
-        ax.set_title("\n".join(lines), y=None if pushed_up else 1)
+        text = ax.set_title("\n".join(lines), y=None if pushed_up else 1)
+        if source:
+            shift = style.text_width(f"{bold} ", style.RC_PARAMS["axes.titlesize"])
+            ax.annotate(
+                source, (0, 1), (shift, -1.2), xycoords=text, textcoords="offset points", **SOURCE
+            )
     for title, ax in ((ax.title, ax) for ax in figure.axes):  # of parts of a panel, in the middle
         if title.get_text() and title.get_position()[1] == 1:
             ax.set_title(title.get_text(), loc="center", y=1)
+
+
+def _blank(source: str) -> str:
+    """Hair spaces as wide as the panel of a paper, and a gap."""
+    if not source:
+        return ""
+    size = style.RC_PARAMS["axes.titlesize"]
+    wide = style.text_width(source, SOURCE["fontsize"]) + 3
+    return THIN * math.ceil(wide / style.text_width(THIN, size))
 
 
 def _lines(start: str, words: Sequence[str], width: float) -> list[str]:

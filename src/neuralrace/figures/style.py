@@ -1,7 +1,8 @@
 """Style of all figures: rcParams, colours, line styles and common drawing functions.
 
-- Simulations are coloured: the mean over seeds is a line and their range a band.
-- Theory is dashed and black, on top of simulations; nothing else is (`THEORY`).
+- Simulations are coloured, wide and half transparent: the mean over seeds is a line and their range
+  a band (`SIMULATION`).
+- Theory is thin, dashed and black, on top of simulations; nothing else is (`THEORY`).
 - A statement of a paper that theory contradicts is dotted. Its label names the authors (`PAPER`):
   "Jarvis et al., closed form".
 - Guides and baselines are thin and grey (`GUIDE`): a line of slope 1, y = x, a limit or another
@@ -11,7 +12,9 @@
   figures can be read in greyscale. Kinds of networks and of pairs have one colour each in all
   figures (`COLOURS`).
 - The larger an entry of a matrix, the lighter it is drawn. Where signs matter, negative entries are
-  blue, positive ones orange, and entries near zero grey.
+  blue, positive ones orange, and entries near zero white. Each matrix has a colour bar.
+- The title of a panel is its finding, in at most eight words (`TITLE_WORDS`); numbers stand at the
+  data.
 
 Distributions and palettes come from seaborn. Three things are drawn without it. Means and ranges
 over seeds need no bootstrap. Matrices are images, so that overlays can use indices as coordinates.
@@ -26,6 +29,7 @@ from typing import Any, Literal
 import numpy as np
 import seaborn as sns
 import xarray as xr
+from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -47,8 +51,10 @@ COLUMN, PAGE = 3.4, 7.0
 FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
 """Colour map of matrices. Lightness rises with the value, also for colour-blind readers."""
-SIGNED = sns.blend_palette(["#06173a", "#1c5299", "#858585", "#f3a83a", "#fff3bf"], as_cmap=True)
-"""Colour map of matrices whose signs matter: blue below 0, grey at 0, orange above."""
+SIGNED = sns.blend_palette(["#0b2f66", "#4f83c4", "#ffffff", "#f0a043", "#8a4a00"], as_cmap=True)
+"""Colour map of matrices whose signs matter: blue below 0, white at 0, orange above."""
+TITLE_WORDS = 8
+"""Most words of the title of a panel."""
 
 RC_PARAMS: dict[Any, Any] = {
     "axes.grid": False,
@@ -98,12 +104,16 @@ def rc_context() -> Iterator[None]:
         yield
 
 
-THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.9, "zorder": 3}
+SIMULATION: dict[str, Any] = {"linewidth": 3.0, "alpha": 0.5, "solid_capstyle": "butt"}
+"""Lines of simulated values, so that theory on top of them is seen as well."""
+THEORY = {"color": "black", "linestyle": (0, (3.2, 2.0)), "linewidth": 0.8, "zorder": 3}
 """Closed forms, flows and bounds, with nothing fitted."""
 PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder": 3}
 """Statements of a paper that theory contradicts; the label names the authors."""
 GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """Guides and baselines that are not theory of the data: slopes, y = x, limits."""
+ROWS = 12
+"""Number of rows of a beeswarm."""
 OFF_AXIS = {"marker": "v", "markerfacecolor": "white"}
 """Marker of a value beyond the axis, drawn on the edge; other properties are the series' own."""
 with rc_context():
@@ -172,7 +182,7 @@ def over_seeds(ax: Axes, x: xr.DataArray, y: xr.DataArray, **props: Any) -> None
     y = y.transpose("seed", dim)
     colour = props.get("color")
     ax.fill_between(x, y.min("seed"), y.max("seed"), color=colour, alpha=0.2, linewidth=0)
-    ax.plot(x, y.mean("seed"), **props)
+    ax.plot(x, y.mean("seed"), **SIMULATION | props)
 
 
 def over_scales(ax: Axes, x: xr.DataArray, values: xr.DataArray, theory: xr.DataArray) -> None:
@@ -219,10 +229,13 @@ def point_series(
 def single_runs(
     ax: Axes, x: int | float, values: xr.DataArray, spread: float, **dots: Any
 ) -> float:
-    """A dot for each value, side by side in ascending order, and a bar at the median.
+    """A dot for each value, and a bar at the median.
+
+    Dots of nearly equal values are side by side around the middle of the column (a beeswarm), in an
+    order that depends on the values alone.
 
     Args:
-        ax: axes to draw on.
+        ax: axes to draw on, with their final limits along y.
         x: position of the column.
         values: of any dimensions.
         spread: half the width of the column.
@@ -232,11 +245,33 @@ def single_runs(
         The median of the values that are not NaN.
     """
     ascending = np.sort(values.values, axis=None)
-    ax.plot(x + np.linspace(-spread, spread, len(ascending)), ascending, linestyle="", **dots)
+    ax.plot(x + swarm(ascending, spread), ascending, linestyle="", **dots)
     median = float(np.nanmedian(ascending))
     half = spread + 0.05
     ax.plot([x - half, x + half], [median, median], color="0.2", linewidth=1.2)
     return median
+
+
+def swarm(ascending: Float[np.ndarray, " value"], spread: float) -> Float[np.ndarray, " value"]:
+    """Positions across a column at which dots of nearly equal values do not hide one another.
+
+    Values within one of `ROWS` equal steps of their range share a row, and stand around its middle
+    with equal gaps.
+
+    Args:
+        ascending: sorted values; NaN come last.
+        spread: half the width of the column, which the fullest row takes.
+    """
+    known = ascending[np.isfinite(ascending)]
+    size = np.ptp(known) if len(known) else 0.0
+    steps = np.floor((ascending - ascending[0]) / size * ROWS) if size else np.zeros(len(ascending))
+    positions = np.zeros(len(ascending))
+    rows = [np.flatnonzero(steps == step) for step in np.unique(steps)]
+    widest = max((len(row) for row in rows), default=1)
+    for row in rows:
+        places = np.arange(len(row)) - (len(row) - 1) / 2
+        positions[row] = spread * places / max((widest - 1) / 2, 1)
+    return positions
 
 
 def heat(
