@@ -75,7 +75,19 @@ def test_colours_of_all_kinds_are_distinct_to_colour_blind_readers(sight: Module
 def test_entries_of_matrices_are_distinct(sight: ModuleType, name: str, shades):
     least_to_most = colormaps.get_cmap(shades)(np.linspace(0, 1, 5))[:, :3]
     assert all(distance(sight, name, *step) > APART for step in pairwise(least_to_most))
+
+
+def test_larger_entries_of_matrices_are_lighter(sight: ModuleType):
+    least_to_most = colormaps.get_cmap(HEAT)(np.linspace(0, 1, 9))[:, :3]
     assert np.all(np.diff(sight.seen(least_to_most, "grey")[:, 0]) > 0)
+
+
+def test_signed_entries_are_white_at_zero_and_darkest_where_negative(sight: ModuleType):
+    light = sight.seen(SIGNED(np.linspace(0, 1, 9))[:, :3], "grey")[:, 0]
+    assert light[4] > 0.98
+    assert np.all(np.diff(light[:5]) > 0)
+    assert np.all(np.diff(light[4:]) < 0)
+    assert np.all(light[:4] < light[:4:-1] - 0.05), "a negative entry is darker than its opposite"
 
 
 def test_unordered_things_differ_in_marker_and_line_style():

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib as mpl
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.spatial.distance import cdist
 
 from neuralrace.figures import matching_cells, variables
 from neuralrace.figures.compose import alternative_text, compose
+from neuralrace.figures.image_comparison import picture_difference
 from neuralrace.figures.style import apply_layout, rc_context
 from neuralrace.results.atomic import replacing
 from neuralrace.results.cells import open_results
@@ -47,7 +49,8 @@ def save(
     """Draws a figure and writes its files; each write is atomic.
 
     The same results give the same bytes. Each file carries the name of the figure and its
-    alternative text; PNG files carry the caption, too.
+    alternative text; PNG files carry the caption, too. A slim file that is there already is kept if
+    no difference can be seen: it is under version control, and other processors draw other pixels.
 
     Args:
         name: `paper/figure`, a key of `FIGURES`.
@@ -73,7 +76,7 @@ def save(
         title, text = {"Title": name}, alternative_text(figure)
         png_texts = title | {"Description": text, "Comment": caption}
         save_picture(figure, png_texts, Path(png_path))
-        save_picture(figure, png_texts, Path(slim_path), SLIM_DPI, SLIM_COLOURS)
+        save_if_seen(figure, png_texts, Path(slim_path))
         # None removes dates and versions, which would change the bytes.
         for path, kind, metadata in (
             (pdf_path, "pdf", {"Subject": text, "CreationDate": None, "Producer": None}),
@@ -123,6 +126,38 @@ def save_picture(
         info.add_itxt(key, text)
     with replacing(path) as temporary:
         picture.save(temporary, format="PNG", compress_level=6, dpi=(dpi, dpi), pnginfo=info)
+
+
+def save_if_seen(figure: Figure, texts: Mapping[str, str], path: Path) -> None:
+    """Writes a slim PNG file, unless a file is there that shows the same and has the same texts.
+
+    Args:
+        figure: inside `fixed_layout`.
+        texts: as for `save_picture`.
+        path: path of the file.
+
+    Raises:
+        UserError: a folder that cannot be written to.
+    """
+    with TemporaryDirectory() as folder:
+        drawn = Path(folder, path.name)
+        save_picture(figure, texts, drawn, SLIM_DPI, SLIM_COLOURS)
+        if _shows(path, texts, drawn):
+            path.touch()  # newer than the results, as Snakemake expects
+            return
+        with replacing(path) as temporary:
+            temporary.write_bytes(drawn.read_bytes())
+
+
+def _shows(path: Path, texts: Mapping[str, str], drawn: Path) -> bool:
+    """Whether a file has these texts, and shows what another one does."""
+    try:
+        with Image.open(path) as known:
+            if any(known.info.get(key) != text for key, text in texts.items()):
+                return False
+        return path.read_bytes() == drawn.read_bytes() or not picture_difference(path, drawn)
+    except (OSError, SyntaxError):  # none, or no picture
+        return False
 
 
 def palette(pixels: UInt8[np.ndarray, "row column 4"], colours: int) -> Image.Image:

@@ -51,7 +51,7 @@ COLUMN, PAGE = 3.4, 7.0
 FLOW_TIME = r"gradient-flow time (units of $\tau$)"
 HEAT = "cividis"
 """Colour map of matrices. Lightness rises with the value, also for colour-blind readers."""
-SIGNED = sns.blend_palette(["#0b2f66", "#4f83c4", "#ffffff", "#f0a043", "#8a4a00"], as_cmap=True)
+SIGNED = sns.blend_palette(["#04142f", "#3f74bd", "#ffffff", "#f7b267", "#c96a00"], as_cmap=True)
 """Colour map of matrices whose signs matter: blue below 0, white at 0, orange above."""
 TITLE_WORDS = 8
 """Most words of the title of a panel."""
