@@ -10,13 +10,14 @@ from neuralrace.claims.ranges import MARKS, Point
 from neuralrace.claims.sentences import STATUSES, counts, errors
 from neuralrace.claims.spec import Status
 from neuralrace.claims.variants import VariantVerdict
+from neuralrace.claims.verdict import INTERVALS
 
 HEADINGS: Mapping[Status, tuple[str, str]] = {
     "wrong": (
         "Wrong",
         "Shown at the paper's own set-up and measure, or by an argument that needs none. A *slip* "
-        "is a sign or a factor in one place; after a *false step* the result still stands; a "
-        "*false result* falls.",
+        "is a mistake in one place, such as a sign, a factor or an index; after a *false step* the "
+        "result still stands; a *false result* falls.",
     ),
     "not reproduced": (
         "Not reproduced",
@@ -25,7 +26,8 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
     ),
     "depends on": (
         "Depends on a choice that the paper does not print",
-        "Comes out for some values of it and not for others.",
+        "Comes out for some values of it and not for others, or only if a vague word is read more "
+        "loosely than elsewhere.",
     ),
     "undecided": (
         "Undecided",
@@ -48,18 +50,27 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
 }
 """Title and explanation of the section of each status."""
 READING = (
-    "In brackets is the 95% confidence interval over n seeds: of the mean, of the median where "
-    "tails are heavy, or the range over seeds where the worst one decides. A rival is what a "
-    "sceptic would believe instead; it must fail. Where no rival was measured, and each is a "
-    "number, a claim is marked *weak*. A range has the verdict at other values of a setting that "
-    "the paper does not print, or of a vague word, if it is not the same everywhere: "
-    f"{MARKS['holds']} holds, {MARKS['contradicted']} is contradicted, {MARKS['undecided']} is "
-    f"undecided, {MARKS['undefined']} has no result, such as a run that diverged or did not finish "
-    "learning. Our own value is bold."
+    "How to read the tables: in brackets is the 95% confidence interval over n seeds, of the mean, "
+    "or of the median where tails are heavy; where a claim is about every run, the worst seed is "
+    "given, and the best one in brackets. A rival is what a sceptic would believe instead; by the "
+    "same criterion it must fail."
+)
+RANGES = (
+    "Ranges tell the verdict at other values of a setting that the paper does not print, or of a "
+    f"vague word such as “near”: {MARKS['holds']} holds, {MARKS['contradicted']} is contradicted, "
+    f"{MARKS['undecided']} is undecided, {MARKS['undefined']} has no result, as the run diverged "
+    "or did not finish learning. Our own value is bold. A value in parentheses gives up a premise "
+    "of the paper, such as small weights, and does not count; neither does a stricter reading of a "
+    "vague word. *Same* lists settings along which the verdict does not change."
+)
+WEAK = "A claim is marked *weak* if its rivals are numbers, and none was measured."
+SENTENCES = (
+    "Several claims may be about one sentence, which is counted once and has the first status in "
+    "the order of this page that one of them has."
 )
 CITING = (
     "To cite a verdict, give its identifier and the version of neuralrace, which `claims.csv` has "
-    "in a row for each: for example *rotation-equivariance, neuralrace 0.1.0*."
+    "in a row for each: for example *rotation-equivariance, neuralrace 0.1.0* (the package)."
 )
 
 
@@ -84,25 +95,29 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
         rows: its claims, in the order of the paper; at least one.
         links: how it links.
     """
-    yield from (f"# {rows[0].title}", "")
+    yield from (f"# {rows[0].title}", "", f"By {rows[0].authors}.", "")
     if rows[0].summary:
         yield from (" ".join(rows[0].summary.split()), "")
-    yield from (counts_in_words(rows), "", READING)
+    yield from (f"{counts_in_words(rows)} {SENTENCES}", "", READING, "", RANGES)
+    if any(row.weak for row in rows):
+        yield from ("", WEAK)
     yield from surprises(rows)
     for status, (title, explanation) in HEADINGS.items():
         chosen = [row for row in rows if row.status == status]
         if not chosen:
             continue
-        yield from ("", f"## {title}: {len(chosen)}", "", explanation, "")
+        plural = "claim" if len(chosen) == 1 else "claims"
+        yield from ("", f"## {title}: {len(chosen)} {plural}", "", explanation, "")
         if status == "not assessed":
             yield from _table(
                 ("Claim", "Statement", "Why it is not assessed"),
                 ((links.claim(row.id), row.statement, row.reason or "") for row in chosen),
             )
         else:
+            last = "Nearest rival" if status in HELD else "Instead"
             yield from _table(
-                ("Claim", "Statement", *NUMBERS, "Figure"),
-                (_claim_line(row, links) for row in chosen),
+                ("Claim", "Statement", *NUMBERS, last, "Figure"),
+                (_claim_line(row, links, rows) for row in chosen),
             )
     yield from _all_details(rows, links)
 
@@ -126,7 +141,8 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
     yield from (
         "",
         "Sentences are counted, each once, however many claims are about it; and so are errors, "
-        "whatever follows from them.",
+        "whatever follows from them. Identities follow from definitions or algebra, and could not "
+        "fail. All claims with their numbers are in [claims.csv](claims.csv).",
         "",
     )
     for paper, group in groupby(rows, key=lambda row: row.paper):
@@ -139,7 +155,7 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
 
 def findings_page(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
     """The page of findings: what did not hold, then a line for each that holds, then details."""
-    yield from ("# Findings", "", "Results of ours that no paper states.", "", READING)
+    yield from ("# Findings", "", "Results of ours that no paper states.", "", READING, "", RANGES)
     yield from surprises(rows)
     failed = [row for row in rows if row.status != "holds"]
     if failed:
@@ -159,11 +175,12 @@ def _findings_table(rows: Sequence[FindingRow], links: Links) -> Iterator[str]:
             links.claim(row.id),
             " ".join(filter(None, (row.statement, row.reason, _depends(row)))),
             *_numbers(row),
+            _rival(row),
             links.figure(row.figure) if row.figure else "",
         )
         for row in rows
     )
-    yield from _table(("Finding", "Statement", *NUMBERS, "Figure"), for_each)
+    yield from _table(("Finding", "Statement", *NUMBERS, "Nearest rival", "Figure"), for_each)
 
 
 def _all_details(rows: Sequence[Row], links: Links) -> Iterator[str]:
@@ -189,7 +206,10 @@ def counts_in_words(rows: Sequence[ClaimRow]) -> str:
     assessed = together.total() - together["not assessed"]
     found = len(errors(rows))
     tail = f" ({found} error{'s' * (found != 1)})" if together["wrong"] else ""
-    return f"Of {assessed} sentences that were tested: {', '.join(parts)}{tail}."
+    tested = sum(row.status != "not assessed" for row in rows)
+    sentences = f"{assessed} sentence{'s' * (assessed != 1)}"
+    claims = f"{tested} claim{'s' * (tested != 1)}"
+    return f"Of {sentences} tested, by {claims}: {', '.join(parts)}{tail}."
 
 
 def surprises(rows: Sequence[Row]) -> Iterator[str]:
@@ -246,8 +266,12 @@ def measured(row: Row | JudgedAlternative) -> str:
         if isinstance(row, JudgedAlternative):
             return "undefined"
         return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
-    seeds = f", n = {row.seeds}" if isinstance(row, Row) else ""
-    return number(row.measured, row.interval) + seeds
+    if not isinstance(row, Row):
+        return number(row.measured, row.interval)
+    if row.interval_is == INTERVALS["worst"]:
+        best = row.interval[0] if row.measured == row.interval[1] else row.interval[1]
+        return f"{row.measured:.3g}, worst of {row.seeds} (best {best:.3g})"
+    return f"{number(row.measured, row.interval)}, n = {row.seeds}"
 
 
 def number(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -268,26 +292,37 @@ def nearest_rival(row: Row) -> JudgedAlternative | None:
     return min(row.alternatives, key=distance, default=None)
 
 
-NUMBERS = ("Measured", "Limit", "Nearest rival", "Range")
+NUMBERS = ("Measured", "Criterion", "Ranges")
+HELD: Sequence[Status] = ("undecided", "reproduced", "analogue", "identity")
+"""Statuses of claims that are shown beside their nearest rival; others have what holds instead."""
 
 
-def _numbers(row: Row) -> tuple[str, str, str, str]:
+def _numbers(row: Row) -> tuple[str, str, str]:
     """The cells of `NUMBERS`."""
+    criterion = ": ".join(filter(None, (limit(row), row.source))) if row.verdict else ""
+    return measured(row), criterion, _ranges(row) if row.verdict else ""
+
+
+def _rival(row: Row) -> str:
     rival = nearest_rival(row)
-    nearest = f"{rival.name}: {measured(rival)}" if rival else ""
-    return measured(row), limit(row), nearest, ranges_shown(row)
+    return f"{rival.name}: {measured(rival)}" if rival else ""
 
 
-def ranges_shown(row: Row) -> str:
-    """The ranges along which the verdict is not the same everywhere."""
-    return "; ".join(f"{each.setting}: {each.bar}" for each in row.ranges if each.varies)
+def _ranges(row: Row) -> str:
+    """Bars of the ranges along which the verdict changes, and names of the others."""
+    same = ", ".join(each.setting for each in row.ranges if not each.varies)
+    bars = [f"{each.setting}: {each.bar}" for each in row.ranges if each.varies]
+    return "; ".join([*bars, *([f"same: {same}"] if same else [])]) or "not varied"
 
 
-def _claim_line(row: ClaimRow, links: Links) -> tuple[str, ...]:
+def _claim_line(row: ClaimRow, links: Links, page: Sequence[ClaimRow]) -> tuple[str, ...]:
+    link = links.claim if row.corrected_by in {each.id for each in page} else links.elsewhere
+    instead = link(row.corrected_by) if row.corrected_by else ""
+    last = _rival(row) if row.status in HELD else instead
     marks = (f"*{row.grade}*." if row.grade else "", "*weak*." if row.weak else "")
     statement = " ".join(filter(None, (*marks, row.statement)))
     figure = links.figure(row.figure) if row.figure else ""
-    return links.claim(row.id), statement, *_numbers(row), figure
+    return links.claim(row.id), statement, *_numbers(row), last, figure
 
 
 def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
@@ -313,7 +348,7 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
     facts |= {
         "Depends on": row.depends,
         "Measured": f"{measured(row)} ({row.interval_is})" if row.interval_is else measured(row),
-        "Limit": ". ".join(filter(None, (limit(row), row.source, row.why))),
+        "Criterion": ". ".join(filter(None, (limit(row), row.source, row.why))),
         "Rivals": "; ".join(f"{each.name}: {measured(each)}" for each in row.alternatives),
         "With fresh seeds": row.blind and _variant(row.blind),
         "The same verdict for": "; ".join(
@@ -343,7 +378,7 @@ def _variant(variant: VariantVerdict) -> str:
 
 def _point(point: Point) -> str:
     value = point.told or number(point.measured, point.interval)
-    beyond = "" if point.decides else ", beyond the premise"
+    beyond = "" if point.decides else " (does not count)"
     return f"{point.value}: {point.verdict} {value}".rstrip() + beyond
 
 
