@@ -50,10 +50,11 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
 }
 """Title and explanation of the section of each status."""
 READING = (
-    "How to read the tables: in brackets is the 95% confidence interval over n seeds, of the mean, "
-    "or of the median where tails are heavy; where a claim is about every run, the worst seed is "
-    "given, and the best one in brackets. A rival is what a sceptic would believe instead; by the "
-    "same criterion it must fail."
+    "How to read the tables: the criterion is what a claim needs in order to hold. In brackets is "
+    "the 95% confidence interval over n seeds, of the mean, or of the median where tails are heavy. "
+    "Where a claim is about every run, the run that is least favourable to it is given, and the most "
+    "favourable one in parentheses. A rival is what a sceptic would believe instead; by the same "
+    "criterion it must fail."
 )
 RANGES = (
     "Ranges tell the verdict at other values of a setting that the paper does not print, or of a "
@@ -122,6 +123,13 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
     yield from _all_details(rows, links)
 
 
+INTRODUCTION = (
+    "What papers on the theory of learning dynamics say, tested. Each sentence is quoted, measured "
+    "on networks that are trained here, from the same set-up as far as it is printed, and judged by "
+    "a criterion and against rivals."
+)
+
+
 def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str) -> Iterator[str]:
     """The first page: the verdict on each paper in one sentence, and a table of counts.
 
@@ -130,7 +138,7 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
         links: by paper, the link to its page.
         picture: address of the picture of all verdicts.
     """
-    yield from ("# Claims", "", counts_in_words(rows), "")
+    yield from ("# Claims", "", INTRODUCTION, "", counts_in_words(rows), "")
     yield from (f"![A tile for each sentence, by paper, with its status]({picture})", "")
     papers = counts(rows)
     shown: list[Status] = [s for s in STATUSES if any(of[s] for of in papers.values())]
@@ -148,7 +156,7 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
     for paper, group in groupby(rows, key=lambda row: row.paper):
         listed = list(group)
         found = f" {' '.join(listed[0].summary.split())}" if listed[0].summary else ""
-        yield f"- {links[paper]}:{found} {counts_in_words(listed)}"
+        yield f"- {links[paper]}, *{listed[0].title}*:{found} {counts_in_words(listed)}"
     yield from ("", CITING)
     yield from surprises(rows)
 
@@ -261,13 +269,13 @@ def limit(row: Row) -> str:
 
 
 def measured(row: Row | JudgedAlternative) -> str:
-    """The measured value with its interval, and the number of seeds."""
+    """The measured value with its interval, and the number of seeds; of a rival, the value."""
     if row.measured is None or row.interval is None:
         if isinstance(row, JudgedAlternative):
             return "undefined"
         return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
     if not isinstance(row, Row):
-        return number(row.measured, row.interval)
+        return f"{row.measured:.3g}"
     if row.interval_is == INTERVALS["worst"]:
         best = row.interval[0] if row.measured == row.interval[1] else row.interval[1]
         return f"{row.measured:.3g}, worst of {row.seeds} (best {best:.3g})"
