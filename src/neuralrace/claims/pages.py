@@ -51,10 +51,10 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
 """Title and explanation of the section of each status."""
 READING = (
     "How to read the tables: the criterion is what a claim needs in order to hold. In brackets is "
-    "the 95% confidence interval over n seeds, of the mean, or of the median where tails are heavy. "
-    "Where a claim is about every run, the run that is least favourable to it is given, and the most "
-    "favourable one in parentheses. A rival is what a sceptic would believe instead; by the same "
-    "criterion it must fail."
+    "the 95% confidence interval over n seeds, of the mean, or of the median where tails are "
+    "heavy. Where a claim is about every run, the run that is least favourable to it is given, and "
+    "the most favourable one in parentheses. A rival is what a sceptic would believe instead; by "
+    "the same criterion it must fail."
 )
 RANGES = (
     "Ranges tell the verdict at other values of a setting that the paper does not print, or of a "
@@ -125,8 +125,8 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
 
 INTRODUCTION = (
     "What papers on the theory of learning dynamics say, tested. Each sentence is quoted, measured "
-    "on networks that are trained here, from the same set-up as far as it is printed, and judged by "
-    "a criterion and against rivals."
+    "on networks that are trained here, from the same set-up as far as it is printed, and judged "
+    "by a criterion and against rivals."
 )
 
 
