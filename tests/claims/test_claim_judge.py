@@ -350,7 +350,7 @@ def test_an_error_counts_once_whatever_follows_from_it(work):
         claim(id="b", quote="Hence this.", follows_from="a", **proof | absent),
     )
     assert [row.id for row in errors(rows)] == ["a"]
-    assert counts_in_words(rows) == "Of 2 sentences that were tested: 2 wrong (1 error)."
+    assert counts_in_words(rows) == "Of 2 sentences tested, by 2 claims: 2 wrong (1 error)."
 
 
 def test_what_is_known_needs_no_results(work):

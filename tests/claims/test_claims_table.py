@@ -26,7 +26,8 @@ SHARED = {
     "depends", "blind", "ranges", "evidence", "metrics", "figure", "source", "why", "reason",
 }  # fmt: skip
 OF_CLAIMS = {
-    "title", "summary", "sentence", "locator", "quote", "source_setup", "differs", "grade", "weak",
+    "title", "authors", "summary", "sentence", "locator", "quote", "source_setup", "differs",
+    "grade", "weak",
     "identity", "analogue", "argument", "fair", "follows_from", "corrected_by",
 }  # fmt: skip
 NAMES = [
@@ -164,17 +165,18 @@ def test_page_of_a_paper(rows, tmp_path):
     write_tables(*rows, tmp_path)
     text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     assert text.startswith(
-        "# On learning\n\nOf 2 sentences that were tested: 1 hold, 1 wrong (1 error).\n"
+        "# On learning\n\nBy A. Author.\n\n"
+        "Of 2 sentences tested, by 4 claims: 1 hold, 1 wrong (1 error). Several claims"
     )
     for line in (
-        "## Wrong: 1",
-        "| [wrong](#wrong) | *slip*. *weak*. Something is so. | 1 [0.975, 1.03], n = 4 | 3 ± 0.1 "
-        "| far off: 1e+06 |  |  |",
-        "## Not reproduced: 1",
-        "## Undecided: 1",
-        "## Holds: 1",
-        "| [holds](#holds) | \\|a\\| is b | 1 [0.975, 1.03], n = 4 | 1 ± 0.1 "
-        "| nearest \\| of all: 2 |  | `deep_linear/staircase` |",
+        "## Wrong: 1 claim\n",
+        "| [wrong](#wrong) | *slip*. *weak*. Something is so. | 1 [0.975, 1.03], n = 4 "
+        "| 3 ± 0.1: eq. 1 | not varied | [right](../findings.md#right) |  |",
+        "## Not reproduced: 1 claim\n",
+        "## Undecided: 1 claim\n",
+        "## Holds: 1 claim\n",
+        "| [holds](#holds) | \\|a\\| is b | 1 [0.975, 1.03], n = 4 | 1 ± 0.1: eq. 1 "
+        "| not varied | nearest \\| of all: 2 | `deep_linear/staircase` |",
         '<a id="wrong"></a>\n### wrong\n\n> “It is so.”\n\n(eq. 1)\n',
         "- Status: wrong, slip\n- Why: a slip\n- Argument: a proof.\n",
         "- Fair, by a second reader: it says so\n- Instead: [right](../findings.md#right)\n",
@@ -190,8 +192,8 @@ def test_page_of_a_paper(rows, tmp_path):
     assert columns(text) == {7}
     other = (tmp_path / "claims/layer_dynamics.md").read_text(encoding="utf-8")
     assert (
-        "| [right](#right) | *weak*. Something is so. | 2, n = 1 | at most 2.1 | broken: 9 |  |"
-        in other
+        "| [right](#right) | *weak*. Something is so. | 2, n = 1 | at most 2.1: eq. 1 "
+        "| not varied | broken: 9 |  |" in other
     )
     assert "| [skipped](#skipped) | Something is so. | other data |" in other
 
@@ -200,7 +202,8 @@ def test_first_page(rows, tmp_path):
     write_tables(*rows, tmp_path)
     text = (tmp_path / "claims.md").read_text(encoding="utf-8")
     for line in (
-        "Of 3 sentences that were tested: 2 hold, 1 wrong (1 error).",
+        "Of 3 sentences tested, by 5 claims: 2 hold, 1 wrong (1 error).",
+        "[claims.csv](claims.csv)",
         "](claims.svg)",
         "| Paper | Wrong | Holds |",
         "| [deep_linear](claims/deep_linear.md) | 1 | 1 |",
@@ -235,7 +238,7 @@ def test_page_of_findings(rows, tmp_path):
     assert text.index("## Expected, and did not hold: 1") < text.index("## deep_linear: 1")
     assert (
         "| [found](#found) | Something is so. Depends on a \\| b. | 1 [0.975, 1.03], n = 4 "
-        "| 1 ± 0.1 | nearest \\| of all: 2 |  |  |"
+        "| 1 ± 0.1: eq. 1 | not varied | nearest \\| of all: 2 |  |"
     ) in text
     assert "| [lost](#lost) | Something is so. it was expected Depends on" in text
     assert '<a id="lost"></a>' in text
@@ -254,9 +257,9 @@ def test_limits_of_each_kind_are_shown(work, tmp_path):
     write_tables(rows, [], tmp_path)
     text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     for words in (
-        "| 1, n = 2 | increases by more than 0.25 |",
-        "| 2 [2, 2.25], n = 2 | at least 2 |",
-        "n = 2 | 1.125 |",
+        "| 1, n = 2 | increases by more than 0.25: eq. 1 |",
+        "| 2, worst of 2 (best 2.25) | at least 2: eq. 1 |",
+        "n = 2 | 1.125: eq. 1 |",
     ):
         assert words in text
 
@@ -360,10 +363,10 @@ def test_tables_show_variants(rows, tmp_path):
     write_tables([first, *claims[1:]], findings, tmp_path)
     text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     assert "- With fresh seeds: holds, 1.01 [0.98, 1.04] (seeds 7 to 9)\n" in text
-    assert "| init scale: 0.01 – **0.1** ● 1 ○ |" in text
+    assert "| init scale: 0.01 – **0.1** ● (1 ○); same: width |" in text
     assert (
         "- The same verdict for: init scale 0.1 (0.01: undefined it diverged, 0.1: holds 1 "
-        "[0.9, 1.1], 1: contradicted 2, beyond the premise); width 0.1 (0.1: holds 1 [0.9, 1.1])\n"
+        "[0.9, 1.1], 1: contradicted 2 (does not count)); width 0.1 (0.1: holds 1 [0.9, 1.1])\n"
     ) in text
     row = next(csv.DictReader(io.StringIO((tmp_path / "claims.csv").read_text(encoding="utf-8"))))
     assert (row["fresh_verdict"], row["fresh_measured"]) == ("holds", "1.01")

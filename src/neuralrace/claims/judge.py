@@ -110,6 +110,8 @@ class ClaimRow(Row):
 
     title: str
     """Title of the paper."""
+    authors: str
+    """Its authors."""
     summary: str | None = None
     """What was found of the paper."""
     sentence: int
@@ -359,6 +361,7 @@ def _written_claim(claim: Claim, content: ClaimFile) -> dict[str, Any]:
     rivals = claim.alternatives
     return {name: getattr(claim, name) for name in copied} | {
         "title": content.source.title,
+        "authors": content.source.authors,
         "summary": content.summary,
         "sentence": content.sentence(claim),
         "weak": bool(rivals) and all(rival.value is not None for rival in rivals),

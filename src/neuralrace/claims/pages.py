@@ -10,13 +10,14 @@ from neuralrace.claims.ranges import MARKS, Point
 from neuralrace.claims.sentences import STATUSES, counts, errors
 from neuralrace.claims.spec import Status
 from neuralrace.claims.variants import VariantVerdict
+from neuralrace.claims.verdict import INTERVALS
 
 HEADINGS: Mapping[Status, tuple[str, str]] = {
     "wrong": (
         "Wrong",
         "Shown at the paper's own set-up and measure, or by an argument that needs none. A *slip* "
-        "is a sign or a factor in one place; after a *false step* the result still stands; a "
-        "*false result* falls.",
+        "is a mistake in one place, such as a sign, a factor or an index; after a *false step* the "
+        "result still stands; a *false result* falls.",
     ),
     "not reproduced": (
         "Not reproduced",
@@ -25,7 +26,8 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
     ),
     "depends on": (
         "Depends on a choice that the paper does not print",
-        "Comes out for some values of it and not for others.",
+        "Comes out for some values of it and not for others, or only if a vague word is read more "
+        "loosely than elsewhere.",
     ),
     "undecided": (
         "Undecided",
@@ -48,18 +50,28 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
 }
 """Title and explanation of the section of each status."""
 READING = (
-    "In brackets is the 95% confidence interval over n seeds: of the mean, of the median where "
-    "tails are heavy, or the range over seeds where the worst one decides. A rival is what a "
-    "sceptic would believe instead; it must fail. Where no rival was measured, and each is a "
-    "number, a claim is marked *weak*. A range has the verdict at other values of a setting that "
-    "the paper does not print, or of a vague word, if it is not the same everywhere: "
-    f"{MARKS['holds']} holds, {MARKS['contradicted']} is contradicted, {MARKS['undecided']} is "
-    f"undecided, {MARKS['undefined']} has no result, such as a run that diverged or did not finish "
-    "learning. Our own value is bold."
+    "How to read the tables: the criterion is what a claim needs in order to hold. In brackets is "
+    "the 95% confidence interval over n seeds, of the mean, or of the median where tails are "
+    "heavy. Where a claim is about every run, the run that is least favourable to it is given, and "
+    "the most favourable one in parentheses. A rival is what a sceptic would believe instead; by "
+    "the same criterion it must fail."
+)
+RANGES = (
+    "Ranges tell the verdict at other values of a setting that the paper does not print, or of a "
+    f"vague word such as “near”: {MARKS['holds']} holds, {MARKS['contradicted']} is contradicted, "
+    f"{MARKS['undecided']} is undecided, {MARKS['undefined']} has no result, as the run diverged "
+    "or did not finish learning. Our own value is bold. A value in parentheses gives up a premise "
+    "of the paper, such as small weights, and does not count; neither does a stricter reading of a "
+    "vague word. *Same* lists settings along which the verdict does not change."
+)
+WEAK = "A claim is marked *weak* if its rivals are numbers, and none was measured."
+SENTENCES = (
+    "Several claims may be about one sentence, which is counted once and has the first status in "
+    "the order of this page that one of them has."
 )
 CITING = (
     "To cite a verdict, give its identifier and the version of neuralrace, which `claims.csv` has "
-    "in a row for each: for example *rotation-equivariance, neuralrace 0.1.0*."
+    "in a row for each: for example *rotation-equivariance, neuralrace 0.1.0* (the package)."
 )
 
 
@@ -84,27 +96,38 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
         rows: its claims, in the order of the paper; at least one.
         links: how it links.
     """
-    yield from (f"# {rows[0].title}", "")
+    yield from (f"# {rows[0].title}", "", f"By {rows[0].authors}.", "")
     if rows[0].summary:
         yield from (" ".join(rows[0].summary.split()), "")
-    yield from (counts_in_words(rows), "", READING)
+    yield from (f"{counts_in_words(rows)} {SENTENCES}", "", READING, "", RANGES)
+    if any(row.weak for row in rows):
+        yield from ("", WEAK)
     yield from surprises(rows)
     for status, (title, explanation) in HEADINGS.items():
         chosen = [row for row in rows if row.status == status]
         if not chosen:
             continue
-        yield from ("", f"## {title}: {len(chosen)}", "", explanation, "")
+        plural = "claim" if len(chosen) == 1 else "claims"
+        yield from ("", f"## {title}: {len(chosen)} {plural}", "", explanation, "")
         if status == "not assessed":
             yield from _table(
                 ("Claim", "Statement", "Why it is not assessed"),
                 ((links.claim(row.id), row.statement, row.reason or "") for row in chosen),
             )
         else:
+            last = "Nearest rival" if status in HELD else "Instead"
             yield from _table(
-                ("Claim", "Statement", *NUMBERS, "Figure"),
-                (_claim_line(row, links) for row in chosen),
+                ("Claim", "Statement", *NUMBERS, last, "Figure"),
+                (_claim_line(row, links, rows) for row in chosen),
             )
     yield from _all_details(rows, links)
+
+
+INTRODUCTION = (
+    "What papers on the theory of learning dynamics say, tested. Each sentence is quoted, measured "
+    "on networks that are trained here, from the same set-up as far as it is printed, and judged "
+    "by a criterion and against rivals."
+)
 
 
 def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str) -> Iterator[str]:
@@ -115,7 +138,7 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
         links: by paper, the link to its page.
         picture: address of the picture of all verdicts.
     """
-    yield from ("# Claims", "", counts_in_words(rows), "")
+    yield from ("# Claims", "", INTRODUCTION, "", counts_in_words(rows), "")
     yield from (f"![A tile for each sentence, by paper, with its status]({picture})", "")
     papers = counts(rows)
     shown: list[Status] = [s for s in STATUSES if any(of[s] for of in papers.values())]
@@ -126,20 +149,21 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
     yield from (
         "",
         "Sentences are counted, each once, however many claims are about it; and so are errors, "
-        "whatever follows from them.",
+        "whatever follows from them. Identities follow from definitions or algebra, and could not "
+        "fail. All claims with their numbers are in [claims.csv](claims.csv).",
         "",
     )
     for paper, group in groupby(rows, key=lambda row: row.paper):
         listed = list(group)
         found = f" {' '.join(listed[0].summary.split())}" if listed[0].summary else ""
-        yield f"- {links[paper]}:{found} {counts_in_words(listed)}"
+        yield f"- {links[paper]}, *{listed[0].title}*:{found} {counts_in_words(listed)}"
     yield from ("", CITING)
     yield from surprises(rows)
 
 
 def findings_page(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
     """The page of findings: what did not hold, then a line for each that holds, then details."""
-    yield from ("# Findings", "", "Results of ours that no paper states.", "", READING)
+    yield from ("# Findings", "", "Results of ours that no paper states.", "", READING, "", RANGES)
     yield from surprises(rows)
     failed = [row for row in rows if row.status != "holds"]
     if failed:
@@ -159,11 +183,12 @@ def _findings_table(rows: Sequence[FindingRow], links: Links) -> Iterator[str]:
             links.claim(row.id),
             " ".join(filter(None, (row.statement, row.reason, _depends(row)))),
             *_numbers(row),
+            _rival(row),
             links.figure(row.figure) if row.figure else "",
         )
         for row in rows
     )
-    yield from _table(("Finding", "Statement", *NUMBERS, "Figure"), for_each)
+    yield from _table(("Finding", "Statement", *NUMBERS, "Nearest rival", "Figure"), for_each)
 
 
 def _all_details(rows: Sequence[Row], links: Links) -> Iterator[str]:
@@ -189,7 +214,10 @@ def counts_in_words(rows: Sequence[ClaimRow]) -> str:
     assessed = together.total() - together["not assessed"]
     found = len(errors(rows))
     tail = f" ({found} error{'s' * (found != 1)})" if together["wrong"] else ""
-    return f"Of {assessed} sentences that were tested: {', '.join(parts)}{tail}."
+    tested = sum(row.status != "not assessed" for row in rows)
+    sentences = f"{assessed} sentence{'s' * (assessed != 1)}"
+    claims = f"{tested} claim{'s' * (tested != 1)}"
+    return f"Of {sentences} tested, by {claims}: {', '.join(parts)}{tail}."
 
 
 def surprises(rows: Sequence[Row]) -> Iterator[str]:
@@ -241,13 +269,17 @@ def limit(row: Row) -> str:
 
 
 def measured(row: Row | JudgedAlternative) -> str:
-    """The measured value with its interval, and the number of seeds."""
+    """The measured value with its interval, and the number of seeds; of a rival, the value."""
     if row.measured is None or row.interval is None:
         if isinstance(row, JudgedAlternative):
             return "undefined"
         return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
-    seeds = f", n = {row.seeds}" if isinstance(row, Row) else ""
-    return number(row.measured, row.interval) + seeds
+    if not isinstance(row, Row):
+        return f"{row.measured:.3g}"
+    if row.interval_is == INTERVALS["worst"]:
+        best = row.interval[0] if row.measured == row.interval[1] else row.interval[1]
+        return f"{row.measured:.3g}, worst of {row.seeds} (best {best:.3g})"
+    return f"{number(row.measured, row.interval)}, n = {row.seeds}"
 
 
 def number(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -268,26 +300,37 @@ def nearest_rival(row: Row) -> JudgedAlternative | None:
     return min(row.alternatives, key=distance, default=None)
 
 
-NUMBERS = ("Measured", "Limit", "Nearest rival", "Range")
+NUMBERS = ("Measured", "Criterion", "Ranges")
+HELD: Sequence[Status] = ("undecided", "reproduced", "analogue", "identity")
+"""Statuses of claims that are shown beside their nearest rival; others have what holds instead."""
 
 
-def _numbers(row: Row) -> tuple[str, str, str, str]:
+def _numbers(row: Row) -> tuple[str, str, str]:
     """The cells of `NUMBERS`."""
+    criterion = ": ".join(filter(None, (limit(row), row.source))) if row.verdict else ""
+    return measured(row), criterion, _ranges(row) if row.verdict else ""
+
+
+def _rival(row: Row) -> str:
     rival = nearest_rival(row)
-    nearest = f"{rival.name}: {measured(rival)}" if rival else ""
-    return measured(row), limit(row), nearest, ranges_shown(row)
+    return f"{rival.name}: {measured(rival)}" if rival else ""
 
 
-def ranges_shown(row: Row) -> str:
-    """The ranges along which the verdict is not the same everywhere."""
-    return "; ".join(f"{each.setting}: {each.bar}" for each in row.ranges if each.varies)
+def _ranges(row: Row) -> str:
+    """Bars of the ranges along which the verdict changes, and names of the others."""
+    same = ", ".join(each.setting for each in row.ranges if not each.varies)
+    bars = [f"{each.setting}: {each.bar}" for each in row.ranges if each.varies]
+    return "; ".join([*bars, *([f"same: {same}"] if same else [])]) or "not varied"
 
 
-def _claim_line(row: ClaimRow, links: Links) -> tuple[str, ...]:
+def _claim_line(row: ClaimRow, links: Links, page: Sequence[ClaimRow]) -> tuple[str, ...]:
+    link = links.claim if row.corrected_by in {each.id for each in page} else links.elsewhere
+    instead = link(row.corrected_by) if row.corrected_by else ""
+    last = _rival(row) if row.status in HELD else instead
     marks = (f"*{row.grade}*." if row.grade else "", "*weak*." if row.weak else "")
     statement = " ".join(filter(None, (*marks, row.statement)))
     figure = links.figure(row.figure) if row.figure else ""
-    return links.claim(row.id), statement, *_numbers(row), figure
+    return links.claim(row.id), statement, *_numbers(row), last, figure
 
 
 def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
@@ -313,7 +356,7 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
     facts |= {
         "Depends on": row.depends,
         "Measured": f"{measured(row)} ({row.interval_is})" if row.interval_is else measured(row),
-        "Limit": ". ".join(filter(None, (limit(row), row.source, row.why))),
+        "Criterion": ". ".join(filter(None, (limit(row), row.source, row.why))),
         "Rivals": "; ".join(f"{each.name}: {measured(each)}" for each in row.alternatives),
         "With fresh seeds": row.blind and _variant(row.blind),
         "The same verdict for": "; ".join(
@@ -343,7 +386,7 @@ def _variant(variant: VariantVerdict) -> str:
 
 def _point(point: Point) -> str:
     value = point.told or number(point.measured, point.interval)
-    beyond = "" if point.decides else ", beyond the premise"
+    beyond = "" if point.decides else " (does not count)"
     return f"{point.value}: {point.verdict} {value}".rstrip() + beyond
 
 

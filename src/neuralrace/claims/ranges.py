@@ -57,13 +57,18 @@ class Range(ConfigModel):
 
     @property
     def bar(self) -> str:
-        """Each value with the mark of its verdict; our own value is bold."""
-        return " ".join(
-            f"**{point.value}** {MARKS[point.verdict]}"
-            if point.own
-            else f"{point.value} {MARKS[point.verdict]}"
-            for point in self.points
-        )
+        """Each value with the mark of its verdict.
+
+        Our own value is bold, and one that does not count is in parentheses.
+        """
+
+        def shown(point: Point) -> str:
+            mark = MARKS[point.verdict]
+            if point.own:
+                return f"**{point.value}** {mark}"
+            return f"{point.value} {mark}" if point.decides else f"({point.value} {mark})"
+
+        return " ".join(map(shown, self.points))
 
     @property
     def interval(self) -> str:
@@ -209,8 +214,8 @@ def _of_criteria(statement: Statement, own: Mapping[str, Any], results: Results)
             read: Number = number.model_copy(update={"value": value})
             other = statement.model_copy(update={key: read})
             outcome = outcome_of(other, samples)
-            holds = outcome["verdict"] == "holds"
-            points.append(_point(f"{value:.2g}", outcome, decides=holds))
+            lost = own["verdict"] == "holds" and outcome["verdict"] != "holds"
+            points.append(_point(f"{value:.2g}", outcome, decides=not lost))
         yield Range(setting=f"“{name}”", points=tuple(points))
 
 
