@@ -1,6 +1,7 @@
 """Pages of the gallery: every figure of a paper, with its caption, its claims and its source."""
 
 from collections.abc import Mapping
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 
@@ -12,7 +13,12 @@ from sphinx.errors import ConfigError
 from neuralrace.claims.spec import ClaimFile, Claims, read_claims
 from neuralrace.extensions.registry import FIGURES, Entry
 from neuralrace.figures.caption import title
+from neuralrace.figures.save import THUMBNAIL
 
+EDGE = 4
+"""Pixels around the panel of a thumbnail; below it the axis label ends."""
+THUMBNAILS = "thumbnails"
+"""Folder of the site for thumbnails."""
 Cited = Mapping[str, list[str]]
 """Claims and findings that name a figure, by the figure."""
 INTRODUCTION = """\
@@ -62,8 +68,41 @@ def anchor(figure: str) -> str:
 
 
 def picture(figure: str) -> str:
-    """Where the picture of a figure stands, in the repository and in the site."""
+    """Where the small picture of a figure stands, in the repository and in the site."""
     return f"figures/slim/{figure}.png"
+
+
+def shown_picture(figure: str, repository: Path) -> str:
+    """The picture that a page shows: of any size, where figures have been drawn; else the small."""
+    large = f"figures/{figure}.svg"
+    return large if (repository / large).is_file() else picture(figure)
+
+
+def thumbnail(figure: str, repository: Path) -> bytes:
+    """A PNG file with the first panel of a figure.
+
+    Raises:
+        ConfigError: there is no such picture, or it does not say where its first panel is.
+    """
+    try:
+        with Image.open(repository / picture(figure)) as image, BytesIO() as file:
+            left, top, right, bottom = map(float, image.info[THUMBNAIL].split())
+            width, height = image.size
+            box = (left * width - EDGE, top * height - EDGE, right * width + EDGE, bottom * height)
+            image.convert("RGB").crop(tuple(map(round, box))).save(file, format="PNG")
+            return file.getvalue()
+    except (OSError, KeyError):
+        raise ConfigError(f"{picture(figure)}: run `make figures`, which draws it") from None
+
+
+def thumbnails(repository: Path) -> dict[str, bytes]:
+    """The thumbnail of each figure, by its path in the site.
+
+    Raises:
+        ConfigError: as `thumbnail`.
+    """
+    own = [name for name, entry in FIGURES.items() if entry.path.is_relative_to(repository)]
+    return {f"{THUMBNAILS}/{name}.png": thumbnail(name, repository) for name in own}
 
 
 def _variants(entry: Entry, repository: Path) -> list[str]:
@@ -90,7 +129,7 @@ def _picture(figure: str, command: str, repository: Path) -> str:
     """A picture with its caption and the command that makes it."""
     alternative, caption = _texts(figure, repository)
     return f"""\
-.. figure:: /{picture(figure)}
+.. figure:: /{shown_picture(figure, repository)}
    :alt: {alternative}
    :class: site-figure
 
@@ -122,7 +161,7 @@ def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
 def _cards(entries: list[Entry], repository: Path) -> str:
     cards = (
         f".. grid-item-card:: {words(title(entry))}\n"
-        f"   :img-top: /{picture(entry.name)}\n"
+        f"   :img-top: /{THUMBNAILS}/{entry.name}.png\n"
         f"   :img-alt: {_texts(entry.name, repository)[0]}\n"
         f"   :link: {anchor(entry.name)}\n   :link-type: ref\n   :class-card: site-thumbnail\n"
         for entry in entries

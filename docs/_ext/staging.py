@@ -130,6 +130,10 @@ def stage(app: Sphinx) -> None:
         if not page.is_file() or page.read_text(encoding="utf-8") != text:
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text, encoding="utf-8")
+    for name, content in gallery.thumbnails(REPOSITORY).items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
     linked = {
         "figures": REPOSITORY / "figures",
         "examples/results": results,

@@ -6,8 +6,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures import style
@@ -119,6 +121,24 @@ def _lines(start: str, words: Sequence[str], width: float) -> list[str]:
     fitting = bisect_left(range(1, len(words) + 1), True, key=too_long)
     line, rest = " ".join([start, *words[:fitting]]), words[fitting:]
     return [line, *_lines(rest[0], rest[1:], width)] if rest else [line]
+
+
+def first_panel(figure: Figure) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom end of the first panel, as shares of the figure from above left.
+
+    Args:
+        figure: with its final layout.
+    """
+    first = style.subplot_spec(figure.axes[0]).get_topmost_subplotspec()
+    parts = [
+        box
+        for ax in figure.axes
+        if (spec := ax.get_subplotspec()) and spec.get_topmost_subplotspec() == first
+        if (box := ax.get_tightbbox())
+    ]
+    box = Bbox.union(parts).transformed(figure.transFigure.inverted())
+    left, bottom, right, top = np.clip(box.extents, 0, 1).round(4).tolist()
+    return left, round(1 - top, 4), right, round(1 - bottom, 4)
 
 
 def alternative_text(figure: Figure) -> str:
