@@ -166,6 +166,8 @@ class Figure(Declaration):
     """Variables (separated by spaces) by kind of file (trajectory, theory, metrics), by experiment.
     A file without variables is read for its specification. An experiment is one of the figure's
     paper, or `paper/experiment`, or a glob, which may match nothing."""
+    claims: bool = False
+    """Whether it shows the known verdicts on claims: it is drawn anew when claim files change."""
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,14 @@ def title(entry: Entry) -> str:
     return entry.text.partition("\n")[0].removesuffix(".")
 
 
-def caption(figure: str, cells: Mapping[str, Cell]) -> str:
+def caption(figure: str, cells: Mapping[str, Cell], claims: str = "") -> str:
     """The caption of a figure `paper/figure`, as reStructuredText.
 
     Args:
         figure: a key of `FIGURES`.
         cells: all configured cells, by `paper/experiment/label`; the caption lists the
             specification of those that the figure shows, with its digest.
+        claims: fingerprint of the claims, for a figure that shows their verdicts.
     """
     entry = FIGURES[figure]
     _, *body = entry.text.split("\n\n")
@@ -41,6 +42,8 @@ def caption(figure: str, cells: Mapping[str, Cell]) -> str:
     shown = {name: cells[name] for name in matching_cells(figure, cells)}
     digest = sha256("\n".join(cell.canonical() for cell in shown.values()).encode()).hexdigest()
     run = ["What was run:", *_runs(shown), f"Digest of this: ``{digest[:16]}``."]
+    if entry.declaration.claims:
+        run = [*(run if shown else []), f"Digest of the claims: ``{claims[:16]}``."]
     return "\n\n".join([*body, *panel_texts, *run]) + "\n"
 
 

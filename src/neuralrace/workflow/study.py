@@ -180,12 +180,17 @@ class Study:
 
     def caption(self, figure: str) -> str:
         """The caption of a figure."""
-        return caption(figure, self.plan.cells)
+        claims = self.claims_fingerprint() if FIGURES[figure].declaration.claims else ""
+        return caption(figure, self.plan.cells, claims)
 
     def figure_files(self) -> list[str]:
         """Paths of all figures; with `only`, of those whose experiments are all configured."""
         known = {cell.rpartition("/")[0] for cell in self.plan.cells}
-        names = [n for n in FIGURES if not self.plan.only or known.issuperset(experiments_of(n))]
+        names = [
+            name
+            for name in FIGURES
+            if not self.plan.only or ((own := set(experiments_of(name))) and known.issuperset(own))
+        ]
         return [f"{self.figures}/{name}.png" for name in names]
 
     @property
