@@ -86,6 +86,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "neuralrace"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["race.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {"index": [], "glossary": [], "cluster": [], "changes": []}
