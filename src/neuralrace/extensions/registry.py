@@ -155,7 +155,9 @@ class Figure(Declaration):
     layout: str
     """Letters of the panels, with semicolons between rows, for matplotlib's `subplot_mosaic`."""
     height: int | float
-    """Height in inches; the width is that of a page."""
+    """Height in inches."""
+    width: int | float | None = None
+    """Width in inches; that of a page when absent."""
     widths: tuple[int | float, ...] = ()
     """Relative widths of columns; equal when absent."""
     heights: tuple[int | float, ...] = ()

@@ -41,7 +41,7 @@ def compose(name: str, results: Results) -> Figure:
     """
     entry = FIGURES[name]
     declaration, module = entry.declaration, import_module(entry.module)
-    figure = style.Canvas(figsize=(style.PAGE, declaration.height))
+    figure = style.Canvas(figsize=(declaration.width or style.PAGE, declaration.height))
     axes = figure.subplot_mosaic(
         declaration.layout,
         width_ratios=declaration.widths or None,

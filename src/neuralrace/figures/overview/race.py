@@ -1,0 +1,75 @@
+"""Networks learn by a race between pathways, which shared ones win.
+
+Pathways that more pairs of domains share learn sooner (Saxe, Sodhani and Lewallen 2022). From small
+weights the shared one wins, and pairs of domains that were never trained are answered as well, from
+about two fifths of trained partners on. Theory starts from the same initial weights; nothing is
+fitted.
+"""
+
+from matplotlib.axes import Axes
+
+from neuralrace.extensions.registry import Figure
+from neuralrace.figures import diagrams, style
+from neuralrace.figures.neural_race import generalisation, race
+from neuralrace.networks.gates.groups import Groups
+from neuralrace.networks.gates.wiring import routing_architecture
+from neuralrace.results.cells import Results
+
+DOMAINS = 3
+"""Number of domains in the diagrams."""
+
+
+@Figure(
+    layout="abc",
+    width=6.2,
+    height=2.5,
+    widths=(0.9, 1.0, 1.0),
+    cf={"b": "Fig. 5b", "c": "Fig. 5c"},
+    reads={
+        "neural_race/race": {
+            "trajectory": "singular_values",
+            "theory": "singular_values",
+            "metrics": "final_strength_over_target hidden_over_input_over_sqrt_m",
+        },
+        "neural_race/generalisation": {
+            "trajectory": "",
+            "metrics": "final_trained_error final_untrained_error",
+        },
+    },
+)
+def legend(results: Results) -> style.Handles:
+    """Theory, and trained and untrained pairs."""
+    return [style.handle("theory", **style.THEORY), *generalisation.legend(results)]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """A pathway for each pair of three input (left) and three output domains (right), and one that
+    all pairs share.
+    """
+    dataset = results.cells("race")[0].domains
+    inputs, outputs = dataset.inputs.shape[2], dataset.targets.shape[2]
+    for part, size in zip(style.split(ax, 2)[:, 0], (1, DOMAINS), strict=True):
+        families = Groups(name="groups", size=size).families(DOMAINS, (64, 64))
+        graph = routing_architecture(DOMAINS, inputs, outputs, families)
+        colours = dict(zip(graph.inputs, style.sequential(DOMAINS), strict=True))
+        routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
+        diagrams.draw_network(part, graph, routes, units=2, shape=1.6)
+    ax.set_title("Own pathways, or one for all")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Largest singular value of a hidden matrix for pathways that are shared by P pairs, of ten
+    domains: means and ranges over ten runs.
+    """
+    race.panel_b(results, ax)
+    for text in ax.texts:
+        text.set_text(text.get_text().partition("\n")[0])
+    ax.set_title("Shared pathways win")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Errors of trained and of untrained pairs of domains at the end of training, against the share
+    of partners that are trained: means and ranges over ten runs.
+    """
+    generalisation.panel_a(results, ax)
+    ax.set_title("Untrained pairs follow")
