@@ -14,6 +14,7 @@ is learned.
 
 import numpy as np
 import seaborn as sns
+from jaxtyping import Bool
 from matplotlib.axes import Axes
 
 from neuralrace.errors import UserError
@@ -91,7 +92,7 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     task, contexts = contextual.task(cell), np.asarray(cell.contexts)
     numbers = np.unique(contexts)
     opened = np.array([gates.values[:, contexts == c].all(axis=1) for c in numbers]).T
-    colours = np.array(list(map(_colour, opened)))
+    colours = np.array(list(map(colour, opened)))
     shade = centroids.values[..., None]
     ax.imshow(1 - shade * (1 - colours[:, None]), aspect="auto", interpolation="nearest")
     names = [", ".join(str(n + 1) for n in np.flatnonzero(row)) or "mixed" for row in opened]
@@ -108,8 +109,8 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     ax.set_title(f"{name}: {found} of {task.contexts + 1} found")
 
 
-def _colour(opened: np.ndarray) -> tuple[float, float, float]:
-    """Colour of a pathway, by the contexts that it is open in."""
+def colour(opened: Bool[np.ndarray, " context"]) -> style.Colour:
+    """Colour of a unit or a pathway, by the contexts that it is open in."""
     if opened.all():
         return COMMON
     closed = np.flatnonzero(~opened)
