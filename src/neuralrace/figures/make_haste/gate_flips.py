@@ -53,7 +53,7 @@ TEXT = {"fontsize": 6.5, "textcoords": "offset points"}
 def legend(results: Results) -> style.Handles:
     """Colours of units, by the contexts that they are open in, and the band."""
     contexts = contextual.task(results.cell("contextual")).contexts
-    common, *kinds = _kinds(contexts)
+    common, *kinds = kinds_of(contexts)
     return [
         Patch(color=colour(common), label="open in all contexts"),
         *(Patch(color=colour(kind), label=f"all but {contexts - n}") for n, kind in enumerate(kinds)),
@@ -73,12 +73,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     losses = _losses(cell, seed)
     moments = [*contextual.nearest_snapshots(losses, LEVELS), len(losses) - 1]
     gates = _gates(cell, weights.isel(snapshot=moments))
-    ends = _opened(gates[-1], dataset.contexts)
-    order = np.lexsort([*ends.T[::-1], ends.sum(axis=1)])[::-1][::EVERY]
+    order = by_contexts(gates[-1], dataset.contexts)[::EVERY]
     parts = style.split(ax, 1, len(moments) + 1, width_ratios=[1] * len(moments) + [1.15])[0]
     times = weights["snapshot_flow_time"].values[moments]
     for part, gate, time in zip(parts, gates[:, order], times, strict=False):
-        _draw_gates(part, gate, cell)
+        draw_gates(part, gate, cell)
         part.set_title(f"flow time {time:.0f}", loc="center")
         part.set_yticks([])
     parts[0].set_ylabel("unit of the ReLU network")
@@ -89,7 +88,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         for name in ("gates", "share")
     )
     heights = np.round(len(order) * shares / shares.sum()).astype(int)
-    _draw_gates(parts[-1], np.repeat(pathways.astype(bool), heights, axis=0), cell)
+    draw_gates(parts[-1], np.repeat(pathways.astype(bool), heights, axis=0), cell)
     parts[-1].set_title("gated network", loc="center")
     parts[-1].yaxis.tick_right()
     parts[-1].set_yticks(np.cumsum(heights) - heights / 2, [f"{share:.0%}" for share in shares])
@@ -105,8 +104,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     cell = results.cell("contextual")
     weights = smallest_scale(cell.get("trajectory", "weight_1"))
     finite = np.isfinite(weights.isel(unit_0=0, unit_1=0, drop=True))
-    kinds = _kinds(contextual.task(cell).contexts)
-    opened = _opened(_gates(cell, weights), kinds.shape[1])
+    kinds = kinds_of(contextual.task(cell).contexts)
+    opened = opened_in(_gates(cell, weights), kinds.shape[1])
     has = (opened[..., None, :] == kinds).all(axis=-1).mean(axis=-2)
     rest = np.zeros(kinds.shape[1], dtype=bool)
     shares = np.concatenate([has, 1 - has.sum(axis=-1, keepdims=True)], axis=-1)
@@ -161,7 +160,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set_title("Flips become rare")
 
 
-def _kinds(contexts: int) -> Bool[np.ndarray, "kind context"]:
+def kinds_of(contexts: int) -> Bool[np.ndarray, "kind context"]:
     """Contexts of the paper's pathways: all, and all but each, the last first."""
     return np.concatenate([np.ones((1, contexts), dtype=bool), ~np.eye(contexts, dtype=bool)[::-1]])
 
@@ -178,17 +177,23 @@ def _gates(cell: CellResults, weights: xr.DataArray) -> Bool[np.ndarray, "*runs 
     return relu_gates([values, values], cell.data.x)[0]
 
 
-def _opened(
+def opened_in(
     gates: Bool[np.ndarray, "*runs unit sample"], contexts: int
 ) -> Bool[np.ndarray, "*runs unit context"]:
     """Contexts in which units are open, on more than half of the samples."""
     return gates.reshape(*gates.shape[:-1], contexts, -1).mean(axis=-1) > 0.5
 
 
-def _draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:
+def by_contexts(gates: Bool[np.ndarray, "unit sample"], contexts: int) -> np.ndarray:
+    """Units in the order of the contexts that they are open in, those of most contexts first."""
+    opened = opened_in(gates, contexts)
+    return np.lexsort([*opened.T[::-1], opened.sum(axis=1)])[::-1]
+
+
+def draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:
     """Draws open gates in the colour of the contexts that their unit is open in."""
     dataset = contextual.task(cell)
-    colours = np.array([colour(row) for row in _opened(gates, dataset.contexts)])
+    colours = np.array([colour(row) for row in opened_in(gates, dataset.contexts)])
     shades = np.where(gates[..., None], colours[:, None], 1.0)
     ax.imshow(shades, aspect="auto", interpolation="nearest")
     contextual.name_contexts(ax.xaxis, dataset)
