@@ -45,7 +45,6 @@ def legend(results: Results) -> style.Handles:
     return [
         style.handle("ReLU network", **contextual.RELU),
         style.handle("gated, $q = C - 1$", **contextual.RELN),
-        style.BAND,
         style.handle("theory", **style.THEORY),
         style.handle("Jarvis et al., closed form", **style.PAPER),
     ]
@@ -63,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         part.set(xlim=(0, _end(relu)), ylim=(0, 1.05), ylabel="")
         part.set_title(f"{contextual.task(relu).contexts} contexts", loc="center")
         late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
-        text = f"ReLU network to {LATE:.0%}:\n{late / early:.2f} of the gated one's time"
+        text = f"to {LATE:.0%} ReLU takes\n{late / early:.2f} times as long"
         part.text(0.98, 0.6, text, ha="right", transform=part.transAxes, fontsize=6.5)
     parts[0].set_ylabel("loss over initial loss")
     ax.set_title("ReLU networks share the stages, and fall behind")

@@ -56,7 +56,10 @@ def legend(results: Results) -> style.Handles:
     common, *kinds = kinds_of(contexts)
     return [
         Patch(color=colour(common), label="open in all contexts"),
-        *(Patch(color=colour(kind), label=f"all but {contexts - n}") for n, kind in enumerate(kinds)),
+        *(
+            Patch(color=colour(kind), label=f"all but {contexts - n}")
+            for n, kind in enumerate(kinds)
+        ),
         Patch(color=colour(~common), label="fewer"),
     ]
 
@@ -103,7 +106,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("contextual")
     weights = smallest_scale(cell.get("trajectory", "weight_1"))
-    finite = np.isfinite(weights.isel(unit_0=0, unit_1=0, drop=True))
+    finite = weights.isel(unit_0=0, unit_1=0, drop=True).notnull()
     kinds = kinds_of(contextual.task(cell).contexts)
     opened = opened_in(_gates(cell, weights), kinds.shape[1])
     has = (opened[..., None, :] == kinds).all(axis=-1).mean(axis=-2)
@@ -152,7 +155,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     x = ax.dataLim.x1
     ends = [float(metric(cells[0], name).isel(layer=0, snapshot=-1).mean("seed"))
             for name in ("carried_gate_flip_fraction", "recent_gate_flips")]  # fmt: skip
-    names = (("from the start", 6), ("from the snapshot before", 14))
+    names = (("from the start", 6), ("snapshot to snapshot", 14))
     for end, (name, up) in zip(ends, names, strict=True):
         ax.annotate(f"{name}: {end:.0%}", (x, end), (0, up), ha="right", **TEXT)
     ax.legend(loc="upper right", ncols=2, handlelength=1)

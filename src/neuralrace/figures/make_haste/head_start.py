@@ -188,7 +188,10 @@ def _solved_time(cell: CellResults, candidate: str) -> float:
 
 def _props(numbers: contextual.Numbers) -> dict[str, Any]:
     """Line of a family; widths differ, so that lines under another one are visible."""
-    return {"color": contextual.family_props(numbers)["color"], "linewidth": 5.4 / numbers[0] ** 0.6}
+    return {
+        "color": contextual.family_props(numbers)["color"],
+        "linewidth": 5.4 / numbers[0] ** 0.6,
+    }
 
 
 def _colour(families: Families, position: int) -> style.Colour:

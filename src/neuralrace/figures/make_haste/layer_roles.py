@@ -55,7 +55,10 @@ def legend(results: Results) -> style.Handles:
     common, *kinds = kinds_of(contexts)
     return [
         Patch(color=colour(common), label="open in all contexts"),
-        *(Patch(color=colour(kind), label=f"all but {contexts - n}") for n, kind in enumerate(kinds)),
+        *(
+            Patch(color=colour(kind), label=f"all but {contexts - n}")
+            for n, kind in enumerate(kinds)
+        ),
         Patch(color=colour(~common), label="fewer"),
     ]
 
@@ -82,7 +85,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     layer 1.
     """
     cell = results.cell("two_hidden")
-    contexts, seed = contextual.task(cell).contexts, style.median_seed(metric(cell, "final_loss_share"))
+    contexts, seed = (
+        contextual.task(cell).contexts,
+        style.median_seed(metric(cell, "final_loss_share")),
+    )
     weights = [
         smallest_scale(cell.get("trajectory", f"weight_{layer}")).sel(seed=seed).isel(snapshot=-1)
         for layer in (1, 2)
