@@ -62,8 +62,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         part.set(xlim=(0, _end(relu)), ylim=(0, 1.05), ylabel="")
         part.set_title(f"{contextual.task(relu).contexts} contexts", loc="center")
         late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
-        text = f"to {LATE:.0%} ReLU takes\n{late / early:.2f} times as long"
-        part.text(0.98, 0.6, text, ha="right", transform=part.transAxes, fontsize=6.5)
+        if np.isfinite(late / early):
+            text = f"to {LATE:.0%} ReLU takes\n{late / early:.2f} times as long"
+            part.text(0.98, 0.6, text, ha="right", transform=part.transAxes, fontsize=6.5)
     parts[0].set_ylabel("loss over initial loss")
     ax.set_title("ReLU networks share the stages, and fall behind")
 

@@ -75,6 +75,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         for speed, numbers in by_speed.items():
             cell = families[numbers[-1],]
             half = float(metric(cell, "loss_half_time").mean("seed"))
+            if np.isnan(half):
+                continue
             left = speed == fastest and len(by_speed) > 1
             part.annotate(
                 "$q$ = " + ", ".join(map(str, numbers)), (half, 0.5), (-5 if left else 5, 0),

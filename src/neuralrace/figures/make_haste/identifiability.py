@@ -12,6 +12,7 @@ means and ranges over ten runs.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
@@ -84,7 +85,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     for part, cell, labels in zip(parts, cells, rows, strict=True):
         ratios = metric(cell, "imitation_time_ratio").sel(loss_level=LEVEL).mean("seed")
         for row, label in enumerate(labels.values()):
-            text = f"time x {float(ratios.sel(label)):.2f}".replace("x", "\N{MULTIPLICATION SIGN}")
+            ratio = float(ratios.sel(label))
+            text = f"time $\\times$ {ratio:.2f}" if np.isfinite(ratio) else "not reached"
             part.annotate(text, (1, row), (-3, 0), part.get_yaxis_transform(), "offset points",
                           ha="right", va="center", fontsize=6.5)  # fmt: skip
     low, high = parts[0].get_xlim()
