@@ -43,7 +43,7 @@ DESIGNED = {"color": style.categorical(5), "linewidth": 1.2, "linestyle": style.
 def legend(results: Results) -> style.Handles:
     """Sources of gates, and the paper's network."""
     handles = [style.handle(**props) for props in SOURCES.values()]
-    return [*handles, style.BAND]
+    return [*handles, style.handle("pathways as designed", **DESIGNED), style.BAND]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -74,10 +74,6 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.axhspan(low, high, color=DESIGNED["color"], alpha=0.15, linewidth=0)
     ax.axhline(float(designed.mean()), **DESIGNED)
     ax.set(ylabel="distance of losses (initial loss)", ylim=(0, None))
-    ax.annotate(
-        "pathways as designed", (1, high), (-2, 2), ax.get_yaxis_transform(), "offset points",
-        ha="right", fontsize=6.5, color=DESIGNED["color"],
-    )  # fmt: skip
     ax.set_title("Clusters do better than designed pathways")
 
 

@@ -158,7 +158,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     names = (("from the start", 6), ("snapshot to snapshot", 14))
     for end, (name, up) in zip(ends, names, strict=True):
         ax.annotate(f"{name}: {end:.0%}", (x, end), (0, up), ha="right", **TEXT)
-    ax.legend(loc="upper right", ncols=2, handlelength=1)
+    ax.legend(loc="center right", bbox_to_anchor=(1, 0.45), ncols=2, handlelength=1)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of gates that differ", ylim=(0, None), xlim=(0, x))
     ax.set_title("Flips become rare")
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
@@ -124,6 +125,7 @@ def _draw_dumbbells(
         part.set_yticks(range(len(labels)), list(labels))
         part.set(xscale="log", ylim=(max(sizes) - 0.4, -0.6))
         part.tick_params(axis="y", length=0)
+        part.xaxis.set_minor_formatter(NullFormatter())
         part.set_title(f"$C$ = {count}", loc="center")
     handles = [style.handle(name, linestyle="", **props) for name, props in metrics.values()]
     roomy = parts[sizes.index(min(sizes))]
