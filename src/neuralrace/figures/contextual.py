@@ -34,8 +34,8 @@ from neuralrace.results.cells import CellResults
 Numbers = tuple[int, ...]
 """The numbers q of contexts that the context pathways of a family are open in."""
 
-RELU = {"color": style.COLOURS["relu"], "linewidth": 2.4}
-RELN = {"color": style.COLOURS["gated"], "linewidth": 1.2}
+RELU = {"color": style.COLOURS["relu"], "linewidth": 4.0}
+RELN = {"color": style.COLOURS["gated"], "linewidth": 2.2}
 """The rectified linear network, a gated network with q = C - 1."""
 FINE_LINE = {
     "color": "black",

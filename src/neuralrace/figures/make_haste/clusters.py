@@ -5,16 +5,17 @@ hidden units over all samples, of all seeds and of snapshots throughout training
 k-means into k clusters. Rows are clusters, columns are samples by context; the stronger the colour,
 the larger the share of a cluster that is open. A pathway is made of each cluster, open where more
 than half of it is; the contexts that it is open in stand on the left, with the share of the gates
-that the cluster holds. Titles count the pathways of the paper's gated network that are among them,
-a common one and one for each pair of contexts. Every clustering finds a common pathway, and
-from four clusters on there is one for every pair of contexts. A cluster that lumps units of several
-kinds together is dulled. As a control, the last panel has gates of the start alone, before anything
-is learned.
+that the cluster holds. The paper's gated network has a common pathway and one for each pair of
+contexts; titles tell how many of them are missing. A cluster that lumps units of several kinds
+together is dulled. As a control, the last panel has gates of the start alone, before anything is
+learned. Gates are of 700 units in each of ten runs.
 """
 
 import numpy as np
 import seaborn as sns
+from jaxtyping import Bool
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
@@ -37,8 +38,8 @@ OTHER = (0.35, 0.35, 0.35)
 
 @Figure(
     layout="abcd",
-    height=2.3,
-    cf={"a": "Fig. 8"},
+    height=2.9,
+    cf={"a": "Fig. 8", "b": "Fig. 8", "c": "Fig. 8"},
     reads={
         "contextual": {
             "metrics": "identified_centroids identified_gates identified_share reln_gates_found",
@@ -46,8 +47,12 @@ OTHER = (0.35, 0.35, 0.35)
     },
 )
 def legend(results: Results) -> style.Handles:
-    """No legend: rows have names."""
-    return []
+    """Shades; rows have names."""
+    shades = {"all units of a cluster are open": 0.0, "half": 0.5, "none": 1.0}
+    return [
+        Patch(facecolor=str(0.35 + 0.65 * shade), edgecolor="0.35", linewidth=0.5, label=name)
+        for name, shade in shades.items()
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -91,7 +96,7 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     task, contexts = contextual.task(cell), np.asarray(cell.contexts)
     numbers = np.unique(contexts)
     opened = np.array([gates.values[:, contexts == c].all(axis=1) for c in numbers]).T
-    colours = np.array(list(map(_colour, opened)))
+    colours = np.array(list(map(colour, opened)))
     shade = centroids.values[..., None]
     ax.imshow(1 - shade * (1 - colours[:, None]), aspect="auto", interpolation="nearest")
     names = [", ".join(str(n + 1) for n in np.flatnonzero(row)) or "mixed" for row in opened]
@@ -103,13 +108,14 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     ax.tick_params(length=0)
     ax.set_xlabel("sample, by context")
     share = metric(cell, "reln_gates_found", source=source).sel(clusters=count)
-    found = round(float(share) * (task.contexts + 1))
+    missing = task.contexts + 1 - round(float(share) * (task.contexts + 1))
     name = f"$k$ = {count}" if source == "training" else "Start"
-    ax.set_title(f"{name}: {found} of {task.contexts + 1} found")
+    found = f"{missing} missing" if missing else "all pathways"
+    ax.set_title(f"{name}: {found}")
 
 
-def _colour(opened: np.ndarray) -> tuple[float, float, float]:
-    """Colour of a pathway, by the contexts that it is open in."""
+def colour(opened: Bool[np.ndarray, " context"]) -> style.Colour:
+    """Colour of a unit or a pathway, by the contexts that it is open in."""
     if opened.all():
         return COMMON
     closed = np.flatnonzero(~opened)

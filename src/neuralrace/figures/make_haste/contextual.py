@@ -6,7 +6,8 @@ has the stages of the ReLU network's, and its pathways learn their singular valu
 from the initial weights and with nothing fitted. What differs from the source: with 100 units in
 every pathway it is late in the first drop, which is the common pathway's, and early in the last; a
 gated network with half of the ReLU network's units in the common pathway is neither. Outputs are of
-one run each, of the gated network between its two nearest snapshots.
+one run each, of the gated network between its two nearest snapshots; other lines and bands are
+means and ranges over ten runs, in d over five.
 """
 
 from matplotlib.axes import Axes
@@ -24,9 +25,10 @@ from neuralrace.results.cells import CellResults, Results
 
 RELN, WIDE = "two", "two_half"
 """Candidates of the ReLU network, with the widths of the paper and with a wide common pathway."""
-STYLES = {RELN: contextual.RELN, WIDE: {"color": style.categorical(9), "linewidth": 1.2}}
-SHARES = (0.5, 0.2, 0.05)
+STYLES = {RELN: contextual.RELN, WIDE: {"color": style.categorical(9), "linewidth": 2.2}}
+SHARES = (0.5, 0.2)
 """Losses over initial loss at which outputs are drawn."""
+SHORT = r"flow time (units of $\tau$)"
 FIRST = 0.85
 """Loss over initial loss in the middle of the first drop."""
 CLOSE = 0.01
@@ -34,11 +36,10 @@ CLOSE = 0.01
 
 
 @Figure(
-    layout="abb;ccd",
-    height=4.0,
-    widths=(1.15, 0.85, 1.0),
-    heights=(1.25, 1.0),
-    cf={"a": "Fig. 4a", "b": "Fig. 4a", "c": "Fig. 4b"},
+    layout="aab;ccc;ddd",
+    height=7.2,
+    heights=(1.0, 2.1, 0.95),
+    cf={"a": "Fig. 4a", "c": "Fig. 4a", "d": "Fig. 4b"},
     reads={
         "contextual": {
             "trajectory": "loss outputs",
@@ -58,73 +59,80 @@ def legend(results: Results) -> style.Handles:
         style.handle("ReLU network", **contextual.RELU),
         style.handle("gated, 100 units a pathway", **STYLES[RELN]),
         style.handle("gated, wide common pathway", **STYLES[WIDE]),
-        style.BAND,
         style.handle("theory of the gated", **style.THEORY),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss as a share of its start, the first drop enlarged; dots are the moments of b."""
+    """Loss over initial loss, the first drop enlarged; dots are the moments of c. Numbers are the
+    largest distance of losses of the gated networks from the ReLU network's.
+    """
     cell = results.cell("contextual")
     loss = draw_relative_loss(ax, cell, contextual.RELU)
     drop = float(cell.flow_time[int((loss.mean("seed") > FIRST).sum())])
-    inset = ax.inset_axes((0.42, 0.42, 0.58, 0.56))
+    inset = ax.inset_axes((0.28, 0.46, 0.3, 0.5))
     style.over_seeds(inset, cell.flow_time, loss, **contextual.RELU)
     _draw_candidates(ax, cell)
     _draw_candidates(inset, cell)
-    inset.set(xlim=(0.6 * drop, 2 * drop), ylim=(2 * FIRST - 1.03, 1.03))
+    inset.set(xlim=(0.6 * drop, 1.6 * drop), ylim=(2 * FIRST - 1.03, 1.03))
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
-    ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], zorder=4)
-    style.epoch_axis(ax, cell.flow_time)
-    ax.set(xlabel=style.FLOW_TIME, ylim=(0, None))
+    ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], markersize=5, zorder=4)
+    ax.set(xlabel=style.FLOW_TIME, ylim=(0, 1.05))
     ax.set_xlim(0, style.settling_time(loss, cell.flow_time))
-    near, wide = (metric_mean(cell, "imitation_gap", candidate=name) for name in STYLES)
-    ax.set_title(f"Losses are {near:.2g} apart, from the wide one {wide:.2g}")
+    for up, (name, props) in zip((0.85, 0.65), STYLES.items(), strict=True):
+        gap = metric_mean(cell, "imitation_gap", candidate=name)
+        ax.text(0.62, up, f"within {gap:.2g} of\nthe ReLU network", color=props["color"],
+                transform=ax.transAxes, va="center")  # fmt: skip
+    ax.set_title("The gated network passes the same stages")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Outputs of the ReLU network, of the gated one at the same loss, and their difference."""
-    cell = results.cell("contextual")
-    reln = contextual.reln(results.cells("contextual_gated"))
-    apart = contextual.draw_outputs(
-        ax, (cell, contextual.first_seed(cell)), (reln, contextual.first_seed(reln)), SHARES
-    )
-    ax.set_title(f"At equal loss no output differs by more than {apart:.2g}")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Singular values of each pathway's map, a shade for modes alike, under joint modes of all."""
-    cell = contextual.reln(results.cells("contextual_gated"))
-    gates = contextual.pathway_gates(cell)
-    off = metric(cell, "pathway_error_sup", solution="pathway_modes")
-    axes = style.split(ax, 1, len(gates), sharey=True)[0]
-    for pathway, (part, row) in enumerate(zip(axes, gates, strict=True)):
-        contextual.draw_singular_values(part, cell, [pathway])
-        part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None))
-        label = contextual.opening_label(row, contextual.task(cell))
-        part.set(xlabel=r"flow time ($\tau$)", title=label)
-    axes[0].set_ylabel("singular value")
-    ax.set_title(f"Every pathway follows theory, to {float(off.max()):.0%} of its largest value")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Squared distance of outputs over squared targets; below the line alike to a tenth in size."""
+    """Squared distance of outputs at equal loss, over squared targets; below the grey line they
+    are alike to a tenth in size.
+    """
     cell = results.cell("contextual")
     loss = relative_loss(cell.get("trajectory", "loss"))
-    largest = []
     for name, props in STYLES.items():
         error = metric(cell, "imitation_output_error_curve", candidate=name)
         error = error.rename(snapshot="time")
-        x = loss.sel(time=error["time"]).mean("seed")
-        style.over_seeds(ax, x, error, marker=".", **props)
-        largest.append(float(error.max("time").mean("seed")))
+        style.over_seeds(ax, loss.sel(time=error["time"]).mean("seed"), error, marker=".", **props)
     ax.axhline(CLOSE, **style.GUIDE)
-    ax.set(xlabel="loss over initial loss", ylabel="$|f-g|^2/|y|^2$, at equal loss")
+    ax.text(0.02, CLOSE, "a tenth in size", transform=ax.get_yaxis_transform(), va="bottom",
+            fontsize=6.5, color="0.4")  # fmt: skip
+    ax.set(xlabel="loss over initial loss", ylabel="squared distance of outputs")
     ax.set(xlim=(1.02, 0), ylim=(0, None))
-    near, wide = largest
-    ax.set_title(f"Outputs are up to {near:.2g} apart, {wide:.2g} with a wide common pathway")
+    ax.set_title("Outputs differ late in training")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Outputs of the ReLU network, of the gated one at the same loss, and their difference. Rows
+    are samples, by context; columns are properties.
+    """
+    cell = results.cell("contextual")
+    reln = contextual.reln(results.cells("contextual_gated"))
+    contextual.draw_outputs(
+        ax, (cell, contextual.first_seed(cell)), (reln, contextual.first_seed(reln)), SHARES
+    )
+    ax.set_title("At equal loss outputs are nearly equal")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Singular values of each pathway's map, a shade for modes alike, under joint modes of all. The
+    number is the largest distance from theory over the largest value of a pathway.
+    """
+    cell = contextual.reln(results.cells("contextual_gated"))
+    gates = contextual.pathway_gates(cell)
+    off = float(metric(cell, "pathway_error_sup", solution="pathway_modes").max())
+    axes = style.split(ax, 1, len(gates), sharey=True)[0]
+    for pathway, (part, row) in enumerate(zip(axes, gates, strict=True)):
+        contextual.draw_singular_values(part, cell, [pathway])
+        part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None), xlabel=SHORT)
+        part.set_title(contextual.opening_label(row, contextual.task(cell)), loc="center")
+    axes[0].set_ylabel("singular value")
+    axes[0].text(0.98, 0.07, f"within {off:.0%}", ha="right", transform=axes[0].transAxes)
+    ax.set_title("Every pathway follows theory")
 
 
 def _draw_candidates(ax: Axes, cell: CellResults) -> None:

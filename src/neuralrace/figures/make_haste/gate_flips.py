@@ -1,140 +1,206 @@
-"""How fixed the gates of ReLU networks are while they learn.
+"""Gates of a ReLU network over training, beside those of its gated network.
 
-The paper (Jarvis et al., "Make Haste Slowly", sec. 6 and appendix B) takes gates to be fixed, and
-its gated network has a common pathway of units that are always open. A gate here is that of one
-unit on one sample. Most of what sets gates apart from the start happens before the first snapshot,
-where lines begin, while weights are small. Afterwards gates flip to and fro, fewer and fewer of
-them. In the end hardly any unit is open on all samples: many units together, each closed somewhere,
-do what the common pathway does. Means and ranges over seeds.
+The paper (Jarvis et al., "Make Haste Slowly", sec. 4, sec. 6 and appendix B) gives the ReLU network
+a gated network whose gates are constant: a common pathway, open on all samples, and a pathway for
+each pair of contexts. The ReLU network has no such pathways side by side. With the first drop of
+the loss nearly all of its units are open in all contexts; later most of them close in one, and
+hardly any stays open on all samples. Pathways are clusters of the gates of all of training
+(algorithm 1, four clusters). Lines and bands are means and ranges over ten runs, of 700 units each.
 """
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
+import xarray as xr
+from jaxtyping import Bool
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import metric
+from neuralrace.figures.make_haste.clusters import colour
+from neuralrace.figures.sweeps import metric, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
+from neuralrace.theory.reln.gates import relu_gates
 
 EXPERIMENTS = ("contextual", "three_contexts", "four_contexts", "five_contexts")
-DOTTED = {"linestyle": style.LINES[2], "linewidth": 1.2}
-BROKEN = {"linestyle": style.LINES[1], "linewidth": 1.2}
-FLIPS: dict[str, tuple[int, str, dict[str, Any]]] = {
-    "gate_flip_fraction": (1, "differ from the start", {}),
-    "carried_gate_flip_fraction": (1, "the same, by power", DOTTED),
-    "recent_gate_flips": (2, "differ from the snapshot before", BROKEN),
-}
-"""First snapshot, name and line of each share of gates, by metric."""
+LEVELS = (1.0, 0.7, 0.3, 0.1)
+"""Losses over initial loss at which gates are drawn, at the nearest snapshots, beside the end."""
+EVERY = 3
+"""One unit in so many is drawn."""
+CLUSTERS = 4
+DOTTED = {"linestyle": style.LINES[2], "linewidth": 1.6, "alpha": 1.0}
+TEXT = {"fontsize": 6.5, "textcoords": "offset points"}
 
 
 @Figure(
-    layout="aabbcc;dddeee",
-    height=4.2,
-    heights=(1.0, 1.1),
-    cf={"e": "sec. 4"},
+    layout="aaa;bcd",
+    height=4.75,
+    widths=(1.0, 1.05, 1.0),
+    heights=(1.25, 1.0),
+    cf={"a": "sec. 4", "b": "sec. 4"},
     reads={
         "contextual three_contexts four_contexts five_contexts": {
-            "metrics": (
-                "always_open_share carried_gate_flip_fraction gate_flip_fraction recent_gate_flips"
-            ),
+            "metrics": "carried_gate_flip_fraction recent_gate_flips",
         },
         "contextual": {
-            "metrics": "gate_flips_between",
-        },
-        "two_hidden": {
-            "metrics": "carried_gate_flip_fraction gate_flip_fraction recent_gate_flips",
+            "trajectory": "loss weight_1",
+            "metrics": (
+                "always_open_share gate_flips_between identified_gates identified_share "
+                "loss_half_time"
+            ),
         },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Measures of gate flips."""
+    """Colours of units, by the contexts that they are open in, and the band."""
+    contexts = contextual.task(results.cell("contextual")).contexts
+    common, *kinds = kinds_of(contexts)
     return [
-        *(style.handle(name, color="0.3", **props) for _, name, props in FLIPS.values()),
-        style.BAND,
+        Patch(color=colour(common), label="open in all contexts"),
+        *(
+            Patch(color=colour(kind), label=f"all but {contexts - n}")
+            for n, kind in enumerate(kinds)
+        ),
+        Patch(color=colour(~common), label="fewer"),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """One hidden layer: share of gates that are not as at the start; dotted with units by their
-    power at the end, the lengths of incoming times outgoing weights. The star is the task with
-    blocks of different structure, all others have hierarchies in all.
+    """Gates of one run of median speed, a row for a unit and a column for a sample, by context;
+    closed gates are white. Rows are sorted by the contexts that units are open in at the end, on
+    more than half of the samples of each, and have the colour of those that they are open in at the
+    time; every third unit is drawn. On the right pathways, as high as their share of all gates.
     """
-    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
-        _draw_flips(ax, cell, 1, ("gate_flip_fraction", "carried_gate_flip_fraction"), colour)
-        ax.plot([], [], color=colour, label=_name(cell))
-    ax.legend(loc="lower right", ncols=2, handlelength=1)
-    ax.set(ylabel="share of gates that differ", ylim=(0, None))
-    carried = metric(cells[0], "carried_gate_flip_fraction")
-    end = float(carried.isel(layer=0, snapshot=-1).mean("seed"))
-    ax.set_title(f"By power, {end:.0%} differ in the end")
+    cell = results.cell("contextual")
+    dataset, seed = contextual.task(cell), style.median_seed(metric(cell, "loss_half_time"))
+    weights = smallest_scale(cell.get("trajectory", "weight_1")).sel(seed=seed)
+    losses = _losses(cell, seed)
+    moments = [*contextual.nearest_snapshots(losses, LEVELS), len(losses) - 1]
+    gates = _gates(cell, weights.isel(snapshot=moments))
+    order = by_contexts(gates[-1], dataset.contexts)[::EVERY]
+    parts = style.split(ax, 1, len(moments) + 1, width_ratios=[1] * len(moments) + [1.15])[0]
+    times = weights["snapshot_flow_time"].values[moments]
+    for part, gate, time in zip(parts, gates[:, order], times, strict=False):
+        draw_gates(part, gate, cell)
+        part.set_title(f"flow time {time:.0f}", loc="center")
+        part.set_yticks([])
+    parts[0].set_ylabel("unit of the ReLU network")
+    parts[len(moments) // 2].set_xlabel("sample, by context")
+    at = {"source": "training", "clusters": CLUSTERS}
+    pathways, shares = (
+        metric(cell, f"identified_{name}").sel(at).dropna("pathway", how="all").values
+        for name in ("gates", "share")
+    )
+    heights = np.round(len(order) * shares / shares.sum()).astype(int)
+    draw_gates(parts[-1], np.repeat(pathways.astype(bool), heights, axis=0), cell)
+    parts[-1].set_title("gated network", loc="center")
+    parts[-1].yaxis.tick_right()
+    parts[-1].set_yticks(np.cumsum(heights) - heights / 2, [f"{share:.0%}" for share in shares])
+    ax.set_title("Common units first, units of two contexts later")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """One hidden layer: share of gates that flip from one snapshot to the next, a twentieth of
-    training.
+    """Share of units by the contexts that they are open in, on more than half of the samples of
+    each, in the colours of a; dotted are the paper's pathways, of equal width. The text is the
+    power (length of incoming times outgoing weights) of units that are open on all samples at the
+    end.
     """
-    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
-        _draw_flips(ax, cell, 1, ("recent_gate_flips",), colour)
-    ax.set_ylim(0, None)
-    recent = metric(cells[0], "recent_gate_flips").isel(layer=0).mean("seed")
-    ax.set_title(f"Flips from {float(recent[2]):.0%} to {float(recent[-1]):.0%} in a snapshot")
+    cell = results.cell("contextual")
+    weights = smallest_scale(cell.get("trajectory", "weight_1"))
+    finite = weights.isel(unit_0=0, unit_1=0, drop=True).notnull()
+    kinds = kinds_of(contextual.task(cell).contexts)
+    opened = opened_in(_gates(cell, weights), kinds.shape[1])
+    has = (opened[..., None, :] == kinds).all(axis=-1).mean(axis=-2)
+    rest = np.zeros(kinds.shape[1], dtype=bool)
+    shares = np.concatenate([has, 1 - has.sum(axis=-1, keepdims=True)], axis=-1)
+    for kind, share in zip([*kinds, rest], np.moveaxis(shares, -1, 0), strict=True):
+        share = finite.copy(data=share).where(finite)
+        style.over_seeds(ax, weights["snapshot_flow_time"], share, color=colour(kind))
+    ax.axhline(1 / len(kinds), **style.PAPER)
+    always = float(metric(cell, "always_open_share").isel(layer=0).mean("seed"))
+    text = f"open on all samples at the end:\n{always:.1%} of power"
+    ax.text(0.98, 0.97, text, ha="right", va="top", transform=ax.transAxes, fontsize=6.5)
+    ax.text(0.98, 1 / len(kinds) + 0.05, "Jarvis et al.:\neach pathway", ha="right", fontsize=6.5,
+            color=style.PAPER["color"], transform=ax.get_yaxis_transform())  # fmt: skip
+    ax.set(xlabel=style.FLOW_TIME, ylabel="share of units", ylim=(0, 1))
+    ax.set_xlim(0, float(weights["snapshot_flow_time"][-1]))
+    ax.set_title("Common units become rare")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Both layers of a network with two hidden layers."""
-    cell = results.cell("two_hidden")
-    layers = cell.get("metrics", "gate_flip_fraction")["layer"].values.tolist()
-    for layer, colour in zip(layers, style.sequential(len(layers)), strict=True):
-        _draw_flips(ax, cell, layer, FLIPS, colour)
-        ax.plot([], [], color=colour, label=f"layer {layer}")
-    ax.legend(loc="center right")
-    ax.set_ylim(0, None)
-    flips = metric(cell, "gate_flip_fraction").isel(snapshot=-1)
-    shares = ", ".join(f"{float(share):.0%}" for share in flips.mean("seed"))
-    ax.set_title(f"Two layers: {shares} in the end")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Share of gates that differ between any two snapshots, three contexts of different structure,
-    mean over seeds. The start differs from all that follows; the longer training lasts, the wider
-    is the dark band of times that agree.
-    """
+    """Share of gates that differ between any two snapshots, mean over runs."""
     cell = results.cell("contextual")
     between = metric(cell, "gate_flips_between").isel(layer=0).mean("seed")
     time = between["snapshot_flow_time"].values
     share = between.transpose("snapshot", "other_snapshot").values
-    picture, bar = style.split(ax, 1, 2, width_ratios=(1, 0.05))[0]
-    image = style.heat(picture, share, 0, max(0.01, np.fmax.reduce(share.ravel())))
+    image = style.heat(ax, share, 0, max(0.01, np.fmax.reduce(share.ravel())))
     positions = np.linspace(0, len(time) - 1, min(5, len(time))).round().astype(int)
     names = [f"{time[position]:.0f}" for position in positions]
-    picture.set_xticks(positions, names)
-    picture.set_yticks(positions, names)
-    picture.set(xlabel=style.FLOW_TIME, ylabel="flow time")
-    ax.figure.colorbar(image, cax=bar, label="share of gates that differ")
-    ax.set_title(f"Start and end differ in {float(share[0, -1]):.0%} of gates")
+    ax.set_xticks(positions, names)
+    ax.set_yticks(positions, names)
+    ax.set(xlabel=style.FLOW_TIME, ylabel=style.FLOW_TIME)
+    ax.figure.colorbar(image, ax=ax, label="share of gates that differ", pad=0.02, aspect=16)
+    ax.set_title("Gates of the start do not last")
 
 
-def panel_e(results: Results, ax: Axes) -> None:
-    """Units that are open on all samples at the end, by power. Dotted is the share of units of the
-    common pathway in the paper's gated network, one pathway among C + 1.
+def panel_d(results: Results, ax: Axes) -> None:
+    """Share of gates that differ from the snapshot before, a twentieth of training, and from the
+    start (dotted, with units by their power at the end). The star is the task of a to c; in the
+    others all contexts have hierarchies.
     """
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    props = {"color": style.COLOURS["relu"], "marker": "o"}
-    shares = [metric(cell, "always_open_share").isel(layer=0) for cell in cells]
-    means = style.point_series(ax, range(len(cells)), shares, **props)
-    designed = [1 / (contextual.task(cell).contexts + 1) for cell in cells]
-    ax.plot(designed, label="Jarvis et al., common pathway", **style.PAPER)
-    ax.plot([], [], linestyle="", label="ReLU network", **props)
-    ax.set_xticks(range(len(cells)), [_name(cell) for cell in cells])
-    ax.set(ylabel="always open, by power", ylim=(-0.01, 1.2 * max(designed)))
-    ax.margins(x=0.12)
-    ax.legend(loc="center left", bbox_to_anchor=(0, 0.4))
-    ax.set_title(f"Units that are always open: {max(means):.1%} at most")
+    for cell, shade in zip(cells, style.sequential(len(cells)), strict=True):
+        _draw_flips(ax, cell, "carried_gate_flip_fraction", 1, color=shade, **DOTTED)
+        _draw_flips(ax, cell, "recent_gate_flips", 2, color=shade)
+        ax.plot([], [], color=shade, label=_name(cell))
+    x = ax.dataLim.x1
+    ends = [float(metric(cells[0], name).isel(layer=0, snapshot=-1).mean("seed"))
+            for name in ("carried_gate_flip_fraction", "recent_gate_flips")]  # fmt: skip
+    names = (("from the start", 6), ("snapshot to snapshot", 14))
+    for end, (name, up) in zip(ends, names, strict=True):
+        ax.annotate(f"{name}: {end:.0%}", (x, end), (0, up), ha="right", **TEXT)
+    ax.legend(loc="center right", bbox_to_anchor=(1, 0.45), ncols=2, handlelength=1)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="share of gates that differ", ylim=(0, None), xlim=(0, x))
+    ax.set_title("Flips become rare")
+
+
+def kinds_of(contexts: int) -> Bool[np.ndarray, "kind context"]:
+    """Contexts of the paper's pathways: all, and all but each, the last first."""
+    return np.concatenate([np.ones((1, contexts), dtype=bool), ~np.eye(contexts, dtype=bool)[::-1]])
+
+
+def _losses(cell: CellResults, seed: int) -> np.ndarray:
+    """Loss over initial loss at the snapshots of a run."""
+    loss = relative_loss(cell.get("trajectory", "loss")).sel(seed=seed)
+    return loss.sel(time=cell.trajectory["snapshot"].values).values
+
+
+def _gates(cell: CellResults, weights: xr.DataArray) -> Bool[np.ndarray, "*runs unit sample"]:
+    """Gates of the first hidden layer."""
+    values = weights.transpose(..., "unit_1", "unit_0").values
+    return relu_gates([values, values], cell.data.x)[0]
+
+
+def opened_in(
+    gates: Bool[np.ndarray, "*runs unit sample"], contexts: int
+) -> Bool[np.ndarray, "*runs unit context"]:
+    """Contexts in which units are open, on more than half of the samples."""
+    return gates.reshape(*gates.shape[:-1], contexts, -1).mean(axis=-1) > 0.5
+
+
+def by_contexts(gates: Bool[np.ndarray, "unit sample"], contexts: int) -> np.ndarray:
+    """Units in the order of the contexts that they are open in, those of most contexts first."""
+    opened = opened_in(gates, contexts)
+    return np.lexsort([*opened.T[::-1], opened.sum(axis=1)])[::-1]
+
+
+def draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:
+    """Draws open gates in the colour of the contexts that their unit is open in."""
+    dataset = contextual.task(cell)
+    colours = np.array([colour(row) for row in opened_in(gates, dataset.contexts)])
+    shades = np.where(gates[..., None], colours[:, None], 1.0)
+    ax.imshow(shades, aspect="auto", interpolation="nearest")
+    contextual.name_contexts(ax.xaxis, dataset)
+    ax.tick_params(length=0)
 
 
 def _name(cell: CellResults) -> str:
@@ -143,15 +209,8 @@ def _name(cell: CellResults) -> str:
     return f"$C$ = {task.contexts}" + ("*" if len(set(task.blocks)) > 1 else "")
 
 
-def _draw_flips(
-    ax: Axes, cell: CellResults, layer: int, metrics: Iterable[str], colour: style.Colour
-) -> None:
-    """Draws shares of gates by flow time, each from its first snapshot on."""
-    for name in metrics:
-        first, _, props = FLIPS[name]
-        late = {"snapshot": slice(first, None)}
-        time = cell.metrics["snapshot_flow_time"].isel(late)
-        flips = metric(cell, name).sel(layer=layer).isel(late)
-        style.over_seeds(ax, time, flips, color=colour, **props)
-    ax.set_xlabel(style.FLOW_TIME)
-    ax.set_xlim(0, ax.dataLim.x1)
+def _draw_flips(ax: Axes, cell: CellResults, name: str, first: int, **props: object) -> None:
+    """Draws a share of gates by flow time, from its first snapshot on."""
+    late = {"snapshot": slice(first, None)}
+    flips = metric(cell, name).isel(layer=0).isel(late)
+    style.over_seeds(ax, flips["snapshot_flow_time"], flips, **props)

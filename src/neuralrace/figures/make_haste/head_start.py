@@ -3,145 +3,198 @@
 On Jarvis, Klein, Rosman and Saxe, sec. 4 and appendices F and G, which explain the family that wins
 by its speed on the residual of the common pathway. Trained on that alone, pathways that are open in
 q and in C - q contexts learn alike, in the closed form of the source and in theory, and those of
-half of the contexts are the fastest. Beside a common pathway the same families differ. The source's
-closed form (dotted) knows no difference there either; dashed is the one with what context pathways
-gain while the common one learns. It shows in their first singular value, which for two contexts is
-ahead long before the residual is learned.
+half of the contexts are the fastest. Beside a common pathway, more contexts are faster. The
+source's closed form (dotted) knows no difference there either; dashed is the one with what context
+pathways gain while the common one learns. Means and ranges over five runs, in e over ten.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import draw_relative_loss, smallest_scale
+from neuralrace.figures.sweeps import draw_relative_loss, metric, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-Families = dict[contextual.Numbers, CellResults]
+Families = Mapping[contextual.Numbers, CellResults]
+Point = tuple[float, Any, float]
+"""q, times of runs, and that of theory."""
 STAGES = ("context_stage", "context_stage_four", "context_stage_five")
+TASKS = ("three_contexts", "four_contexts", "five_contexts")
 WHOLE = "three_contexts_gated"
 SHORT = r"flow time (units of $\tau$)"
-HALF = 0.5
-"""Loss over initial loss in the middle of the first drop of the residual."""
 LATE = 0.05
 """Loss over initial loss at the end of learning."""
 
 
 @Figure(
-    layout="aabbcc;dddeee",
-    height=3.9,
+    layout="aaaabb;ccddee",
+    height=4.1,
     reads={
         "context_stage context_stage_four context_stage_five": {
             "trajectory": "loss",
             "theory": "loss",
+            "metrics": "loss_half_time predicted_loss_half_time",
         },
         "three_contexts_gated": {
             "trajectory": "loss pathway_values",
             "theory": "loss pathway_values",
         },
+        "three_contexts four_contexts five_contexts": {
+            "theory": "candidate_loss",
+            "metrics": "imitation_time_ratio level_time",
+        },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Families by q."""
-    handles = [
-        style.handle(f"gated, $q$ = {contextual.family_name(numbers)}", **props)
-        for numbers, props in _styles(results).items()
+    """Theory, the source's closed form and the range."""
+    return [
+        style.handle("theory", **style.THEORY),
+        style.handle("Jarvis et al., closed form", **style.PAPER),
+        style.handle(r"$\propto 1/\sqrt{q(C-q)}$", **style.GUIDE),
+        style.BAND,
     ]
-    theory = style.handle("theory", **style.THEORY)
-    stated = style.handle("Jarvis et al., closed form", **style.PAPER)
-    return [*handles, style.BAND, theory, stated]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss on the residual alone with three contexts; the title has half times by q."""
-    _draw_stage(results, "context_stage", ax)
+    """Loss of context pathways on the residual alone, with three, four and five contexts; families
+    of q and of C - q contexts lie on one another.
+    """
+    parts = style.split(ax, 1, len(STAGES), sharey=True)[0]
+    for part, experiment in zip(parts, STAGES, strict=True):
+        families = contextual.families(results.cells(experiment))
+        contexts = contextual.task(next(iter(families.values()))).contexts
+        _draw_losses(part, families, "pathway_modes")
+        by_speed: dict[int, list[int]] = {}
+        for (q,) in families:
+            by_speed.setdefault(q * (contexts - q), []).append(q)
+        fastest = max(by_speed)
+        for speed, numbers in by_speed.items():
+            cell = families[numbers[-1],]
+            half = float(metric(cell, "loss_half_time").mean("seed"))
+            if np.isnan(half):
+                continue
+            left = speed == fastest and len(by_speed) > 1
+            part.annotate(
+                "$q$ = " + ", ".join(map(str, numbers)), (half, 0.5), (-5 if left else 5, 0),
+                textcoords="offset points", ha="right" if left else "left", fontsize=6.5,
+                color=contextual.family_props((numbers[-1],))["color"],
+            )  # fmt: skip
+        part.set_title(f"{contexts} contexts", loc="center")
+        part.set(ylim=(0, None), ylabel="")
+    parts[0].set_ylabel("loss over initial loss")
+    ax.set_title("Residual alone: $q$ and $C-q$ contexts learn alike")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same with four contexts."""
-    _draw_stage(results, "context_stage_four", ax)
+    """Time to half of the loss of a against q/C; grey is proportional to 1/sqrt(q(C - q)), through
+    theory at the largest q.
+    """
+    contexts, points = [], []
+    for experiment in STAGES:
+        families = contextual.families(results.cells(experiment))
+        contexts.append(contextual.task(next(iter(families.values()))).contexts)
+        points.append([
+            (
+                q,
+                metric(cell, "loss_half_time"),
+                float(metric(cell, "predicted_loss_half_time", solution="pathway_modes").mean()),
+            )
+            for (q,), cell in families.items()
+        ])  # fmt: skip
+    _draw_times(ax, contexts, points)
+    for count, own in zip(contexts, points, strict=True):
+        last, _, time = own[-1]
+        q = np.linspace(0.1, 0.9, 60) * count
+        ax.plot(q / count, time * np.sqrt(last * (count - last) / (q * (count - q))), **style.GUIDE)
+    ax.set(ylabel="time to half of the loss", ylim=(0, None))
+    ax.set_title("Residual: half of contexts win")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """The same with five contexts."""
-    _draw_stage(results, "context_stage_five", ax)
+    """Loss of pathways of one and of two of three contexts beside a common pathway."""
+    families = contextual.families(results.cells(WHOLE))
+    _draw_losses(ax, families, "head_start")
+    ax.set(yscale="log", ylim=(0.01, 1.2))
+    ax.text(0.97, 0.6, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
+    ax.text(0.42, 0.12, "$q$ = 2", color=_colour(families, -1), ha="right", transform=ax.transAxes)
+    ax.axhline(LATE, **style.GUIDE)
+    ax.set_title("Whole task: two contexts beat one")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Loss on the whole task with three contexts, beside a common pathway."""
+    """Largest singular value of the context pathways of c, mean over these."""
     families = contextual.families(results.cells(WHOLE))
-    losses = _draw_losses(ax, families, "head_start", _styles(results))
-    ax.set(yscale="log", ylim=(0.01, 1.2))
-    ax.axhline(LATE, **style.GUIDE)
-    (one, slow), *_, (two, fast) = _times(families, losses, LATE).items()
-    ax.set_title(
-        f"Whole task: $q={one}$ takes {slow / fast:.2f} times as long to {LATE:.0%} as $q={two}$"
-    )
-
-
-def panel_e(results: Results, ax: Axes) -> None:
-    """Largest singular value of the context pathways of d, mean over these."""
-    families = contextual.families(results.cells(WHOLE))
-    ends = []
     for numbers, cell in families.items():
         pathways = np.flatnonzero(~contextual.pathway_gates(cell).all(axis=1))
         at = {"pathway": pathways, "pathway_mode": 0}
         values = smallest_scale(cell.get("trajectory", "pathway_values")).isel(at).mean("pathway")
         theory = cell.get("theory", "pathway_values", solution="pathway_modes")
         theory = smallest_scale(theory).isel(at).mean(["pathway", "seed"])
-        style.over_seeds(ax, cell.flow_time, values, **_styles(results)[numbers])
+        style.over_seeds(ax, cell.flow_time, values, **_props(numbers))
         ax.plot(cell.flow_time, theory, **style.THEORY)
-        ends.append(values.mean("seed"))
-    ahead = float((ends[-1] / ends[0]).max())
-    style.epoch_axis(ax, cell.flow_time)
     ax.set(xlabel=SHORT, ylabel="first singular value", yscale="log")
     ax.set_xlim(0, float(cell.flow_time[-1]))
-    one, *_, two = map(contextual.family_name, families)
-    ax.set_title(f"$q={two}$ has up to {ahead:.0f} times the first singular value of $q={one}$")
+    ax.text(0.36, 0.45, "$q$ = 1", color=_colour(families, 0), transform=ax.transAxes)
+    ax.text(0.03, 0.88, "$q$ = 2", color=_colour(families, -1), transform=ax.transAxes)
+    ax.set_title("Two contexts have a head start")
 
 
-def _draw_stage(results: Results, experiment: str, ax: Axes) -> None:
-    """Draws losses of all families on the residual; the title has their half times."""
-    families = contextual.families(results.cells(experiment))
-    losses = _draw_losses(ax, families, "pathway_modes", _styles(results))
-    ax.set_ylim(0, None)
-    contexts = contextual.task(next(iter(families.values()))).contexts
-    times = _times(families, losses, HALF).items()
-    times = ", ".join(f"{time:.0f} for $q={name}$" for name, time in times)
-    ax.set_title(f"Residual, $C={contexts}$: half after {times}")
+def panel_e(results: Results, ax: Axes) -> None:
+    """Time to 5% of the loss against q/C beside a common pathway of 100 units; context pathways
+    have 100 units, or share out as many where there are more of them.
+    """
+    contexts, points = [], []
+    for experiment in TASKS:
+        cell = results.cell(experiment)
+        contexts.append(contextual.task(cell).contexts)
+        reached = metric(cell, "imitation_time_ratio") * metric(cell, "level_time")
+        points.append([
+            (numbers[0], reached.sel(candidate=name, loss_level=LATE), _solved_time(cell, name))
+            for numbers, name in contextual.candidate_names(cell).items()
+            if len(numbers) == 1
+        ])  # fmt: skip
+    _draw_times(ax, contexts, points)
+    ax.set(ylabel=f"time to {LATE:.0%} of the loss", ylim=(0, None))
+    ax.set_title("Whole task: more contexts win")
 
 
-def _draw_losses(ax: Axes, cells: Families, solution: str, styles: dict) -> list[xr.DataArray]:
+def _draw_losses(ax: Axes, families: Families, solution: str) -> None:
     """Draws the loss of every family over time, with theory and the paper's closed form on top."""
     solutions = {"staged_modes": style.PAPER, solution: style.THEORY}
-    losses = [
-        draw_relative_loss(ax, cell, styles[numbers], solutions) for numbers, cell in cells.items()
-    ]
-    cell = next(reversed(cells.values()))
-    style.epoch_axis(ax, cell.flow_time)
-    ax.set(xlabel=SHORT, xlim=(0, float(cell.flow_time[-1])))
-    return losses
+    for numbers, cell in families.items():
+        draw_relative_loss(ax, cell, _props(numbers), solutions)
+        ax.set(xlabel=SHORT, xlim=(0, float(cell.flow_time[-1])))
 
 
-def _times(cells: Families, losses: list[xr.DataArray], level: float) -> dict[str, float]:
-    """Times at which the mean loss of each family falls to a share of its start, or NaN."""
+def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Point]]) -> None:
+    """Draws times of simulation and of theory against q/C, a colour and a marker for each C."""
+    for (count, props), own in zip(style.styled(contexts), points, strict=True):
+        x = [q / count for q, _, _ in own]
+        style.point_series(ax, x, [times for _, times, _ in own], markersize=6, **props)
+        ax.plot(x, [time for _, _, time in own], **style.THEORY)
+        ax.plot([], [], linestyle="", markersize=6, label=f"$C$ = {count}", **props)
+    ax.legend(loc="lower left")
+    ax.set(xlabel="share of contexts $q/C$", xlim=(0.1, 0.9))
+
+
+def _solved_time(cell: CellResults, candidate: str) -> float:
+    """Time at which the loss of a candidate falls to 5% in theory; the mean over seeds, or NaN."""
+    loss = smallest_scale(cell.get("theory", "candidate_loss", candidate=candidate)).mean("seed")
+    reached = cell.metrics["flow_time"].where((loss <= LATE * loss.isel(time=0)).values.ravel())
+    return float(reached.min())
+
+
+def _props(numbers: contextual.Numbers) -> dict[str, Any]:
+    """Line of a family; widths differ, so that lines under another one are visible."""
     return {
-        contextual.family_name(numbers): float(
-            cell.flow_time.where(loss.mean("seed") <= level).min()
-        )
-        for (numbers, cell), loss in zip(cells.items(), losses, strict=True)
+        "color": contextual.family_props(numbers)["color"],
+        "linewidth": 5.4 / numbers[0] ** 0.6,
     }
 
 
-def _styles(results: Results) -> dict[contextual.Numbers, dict[str, Any]]:
-    """Lines of all families; widths differ, so that lines under another one are visible."""
-    cells = [cell for experiment in (*STAGES, WHOLE) for cell in results.cells(experiment)]
-    numbers = list(contextual.families(cells))
-    widths = np.linspace(3.4, 1.4, len(numbers))
-    return {
-        family: {"color": contextual.family_props(family)["color"], "linewidth": width}
-        for family, width in zip(numbers, widths, strict=True)
-    }
+def _colour(families: Families, position: int) -> style.Colour:
+    return contextual.family_props(list(families)[position])["color"]

@@ -5,8 +5,8 @@ that of the ReLU network: beside the common pathway, those that are open in C - 
 (shaded). Here every family of pathways open in q contexts is set beside ReLU networks of three to
 five contexts. With the two initial values free, as in a fit by hand, the closed form of every
 family fits the loss; with nothing fitted the form is the same for q and C - q. Trained families of
-fewer contexts follow as well as C - 1 does, and outputs tell more than losses. A family of two
-numbers has pathways of both kinds. Means and ranges over seeds.
+fewer contexts follow as well as C - 1 does, and outputs tell more than losses. Markers and bars are
+means and ranges over ten runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
@@ -34,17 +35,17 @@ TRAINED = {
 """Names and markers of metrics."""
 LEVEL = 0.05
 """Loss over initial loss at which times are compared."""
-PAPER = {"color": style.PAPER["color"], "alpha": 0.18, "linewidth": 0}
+SHADE = {"color": style.PAPER["color"], "alpha": 0.18, "linewidth": 0}
 """Shade of the family in the paper."""
-Families = Sequence[tuple[CellResults, Mapping[str, Mapping[str, Any]]]]
-"""Cells, each with the labels of its families in a metric, by name of the family."""
+BAR = {"color": "0.75", "linewidth": 2.2, "zorder": 1, "solid_capstyle": "round"}
+Rows = Mapping[str, Mapping[str, Any]]
+"""Labels of families in a metric, by name of the family."""
 
 
 @Figure(
-    layout="abc",
-    height=2.7,
-    widths=(1.15, 1.0, 1.0),
-    cf={"a": "prop. 4.2"},
+    layout="a;b",
+    height=4.0,
+    cf={"a": "prop. 4.2", "b": "prop. 4.2"},
     reads={
         "three_contexts four_contexts five_contexts": {
             "metrics": (
@@ -56,107 +57,77 @@ Families = Sequence[tuple[CellResults, Mapping[str, Mapping[str, Any]]]]
 )
 def legend(results: Results) -> style.Handles:
     """The paper's family."""
-    return [Patch(**PAPER, label="Jarvis et al.: $q = C - 1$")]
+    return [Patch(**SHADE, label="Jarvis et al.: $q = C - 1$")]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Largest distance of the loss of the ReLU network from closed forms of each family, over the
     initial loss.
     """
-    families = _closed_forms(results)
-    _draw_distances(ax, families, CLOSED_FORMS)
-    ax.set_ylabel("distance of losses (initial loss)")
-    worst = max(float(metric(cell, "fitted_gap").max()) for cell, _ in families)
-    ax.set_title(f"Fitted, all families are within {worst:.1%}")
+    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
+    numbers = [cell.get("metrics", "fitted_gap")["open_in"].values.tolist() for cell in cells]
+    rows = [{f"$q$ = {q}": {"open_in": q} for q in own} for own in numbers]
+    parts = _draw_dumbbells(ax, cells, rows, CLOSED_FORMS)
+    parts[len(parts) // 2].set_xlabel("largest distance of losses (initial loss)")
+    ax.set_title("Fitted closed forms of all families follow the loss")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Trained gated networks of each family: largest distance of their losses, over the initial
-    loss, and of their outputs at equal loss, squared, over the squared targets.
+    """Gated networks of each family, trained: largest distance of their losses from the ReLU
+    network's, over the initial loss, and of outputs at equal loss, squared, over the squared
+    targets. Numbers are times to 5% of the loss, over the ReLU network's.
     """
-    families = _trained(results)
-    _draw_distances(ax, families, TRAINED)
-    ax.set_ylabel("distance when trained")
-    cell, names = families[-1]
-    errors = metric(cell, "imitation_output_error").mean("seed")
-    least = min(names, key=lambda name: float(errors.sel(names[name]).fillna(np.inf)))
-    ax.set_title(f"$C$ = {contextual.task(cell).contexts}: outputs of $q$ = {least} are nearest")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Time of trained gated networks to 5% of the initial loss, over that of the ReLU network."""
-    families = _trained(results)
-    props = {"color": style.COLOURS["gated"], "marker": "D"}
-    means = _draw(ax, families, "imitation_time_ratio", props, loss_level=LEVEL)
-    ax.axhline(1, **style.GUIDE)
-    _name_families(ax, families)
-    ax.set(ylabel=f"time to {LEVEL:.0%} of loss (ReLU network)")
-    ax.margins(y=0.12)
-    times = ", ".join(f"{mean:.2f}" for mean in means[-1])
-    ax.set_title(f"$C$ = {contextual.task(families[-1][0]).contexts}: times are {times}")
-
-
-def _closed_forms(results: Results) -> Families:
-    """Families of the closed forms."""
     cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    numbers = [cell.get("metrics", "fitted_gap")["open_in"].values.tolist() for cell in cells]
-    return [(c, {str(q): {"open_in": q} for q in n}) for c, n in zip(cells, numbers, strict=True)]
+    rows = [
+        {"$q$ = " + "+".join(map(str, q)): {"candidate": name} for q, name in families.items()}
+        for families in map(contextual.candidate_names, cells)
+    ]
+    parts = _draw_dumbbells(ax, cells, rows, TRAINED)
+    for part, cell, labels in zip(parts, cells, rows, strict=True):
+        ratios = metric(cell, "imitation_time_ratio").sel(loss_level=LEVEL).mean("seed")
+        for row, label in enumerate(labels.values()):
+            ratio = float(ratios.sel(label))
+            text = f"time $\\times$ {ratio:.2f}" if np.isfinite(ratio) else "not reached"
+            part.annotate(text, (1, row), (-3, 0), part.get_yaxis_transform(), "offset points",
+                          ha="right", va="center", fontsize=6.5)  # fmt: skip
+    low, high = parts[0].get_xlim()
+    parts[0].set_xlim(low, 8 * high)  # for the text
+    parts[len(parts) // 2].set_xlabel("distance from the ReLU network when trained")
+    ax.set_title("Outputs tell families apart better than losses")
 
 
-def _trained(results: Results) -> Families:
-    """Families of the trained networks."""
-    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    names = [contextual.candidate_names(cell).items() for cell in cells]
-    labels = [{"+".join(map(str, q)): {"candidate": name} for q, name in own} for own in names]
-    return list(zip(cells, labels, strict=True))
-
-
-def _draw_distances(
-    ax: Axes, families: Families, metrics: Mapping[str, tuple[str, Mapping[str, Any]]]
-) -> None:
-    """Draws metrics of all families on a logarithmic axis, with a legend below all points."""
-    for key, (name, props) in metrics.items():
-        _draw(ax, families, key, props)
-        ax.plot([], [], linestyle="", label=name, **props)
-    _name_families(ax, families)
-    ax.set_yscale("log")
-    ax.set_ylim(ax.dataLim.minposy / 4, ax.dataLim.y1 * 1.6)
-    ax.legend(loc="lower left")
-
-
-def _draw(
-    ax: Axes, families: Families, name: str, props: Mapping[str, Any], **at: float
-) -> list[list[float]]:
-    """Draws a metric of all families, with a thin line through those of a cell; returns means."""
-    first, means = 0, []
-    for cell, labels in families:
-        shown = [metric(cell, name).sel(at).sel(label) for label in labels.values()]
-        positions = range(first, first + len(shown))
-        means.append(style.point_series(ax, positions, shown, **props))
-        ax.plot(positions, means[-1], color=props["color"], linewidth=0.8)
-        first += len(shown) + 1
-    return means
-
-
-def _name_families(ax: Axes, families: Families) -> None:
-    """Labels q on the x axis, numbers of contexts on top, and a shade for the paper's family."""
-    positions, labels, first = [], [], 0
-    for cell, names in families:
+def _draw_dumbbells(
+    ax: Axes,
+    cells: Sequence[CellResults],
+    rows: Sequence[Rows],
+    metrics: Mapping[str, tuple[str, Mapping[str, Any]]],
+) -> list[Axes]:
+    """Draws metrics of all families on a logarithmic axis, a part for each number of contexts."""
+    sizes = [len(labels) for labels in rows]
+    parts = list(style.split(ax, 1, len(cells), sharex=True)[0])
+    for part, cell, labels in zip(parts, cells, rows, strict=True):
         count = contextual.task(cell).contexts
-        own = list(range(first, first + len(names)))
-        positions += own
-        labels += names
-        for position in own[list(names).index(str(count - 1)) :][:1]:
-            ax.axvspan(position - 0.45, position + 0.45, **PAPER)
-        ax.annotate(
-            f"$C$ = {count}",
-            (float(np.mean(own)), 1),
-            (0, -2),
-            ax.get_xaxis_transform(),
-            "offset points",
-            ha="center",
-            va="top",
-        )
-        first += len(names) + 1
-    ax.set_xticks(positions, labels)
-    ax.set_xlabel("pathways open in $q$ contexts")
+        means = [
+            style.point_series(
+                part,
+                range(len(labels)),
+                [metric(cell, key).sel(label) for label in labels.values()],
+                across=True,
+                markersize=5,
+                **props,
+            )
+            for key, (_, props) in metrics.items()
+        ]
+        for row, values in enumerate(zip(*means, strict=True)):
+            part.plot([min(values), max(values)], [row, row], **BAR)
+        for row in [row for row, name in enumerate(labels) if name == f"$q$ = {count - 1}"]:
+            part.axhspan(row - 0.4, row + 0.4, **SHADE)
+        part.set_yticks(range(len(labels)), list(labels))
+        part.set(xscale="log", ylim=(max(sizes) - 0.4, -0.6))
+        part.tick_params(axis="y", length=0)
+        part.xaxis.set_minor_formatter(NullFormatter())
+        part.set_title(f"$C$ = {count}", loc="center")
+    handles = [style.handle(name, linestyle="", **props) for name, props in metrics.values()]
+    roomy = parts[sizes.index(min(sizes))]
+    roomy.legend(handles=handles, loc="lower left").set_in_layout(False)
+    return parts

@@ -3,36 +3,45 @@
 On Jarvis, Klein, Rosman and Saxe, sec. 6, which has the first hidden layer of the ReLU network open
 on all samples, and the second gate by objects and contexts together. The first layer is linear in
 what it does: without its ReLU the trained network keeps most of what it learned. What differs from
-the source: counted unit by unit hardly any of its units is open on every sample. Gates of the
+the source: counted unit by unit, hardly any of its units is open on every sample. Gates of the
 second layer are mixed: most of what the common part leaves is carried by units that are on for two
 contexts, as with one hidden layer, and hardly any by units whose gate is the same for all objects.
+Eight runs of each network.
 """
 
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import style
-from neuralrace.figures.sweeps import metric
+from neuralrace.figures import contextual, style
+from neuralrace.figures.make_haste.clusters import colour
+from neuralrace.figures.make_haste.gate_flips import by_contexts, draw_gates, kinds_of
+from neuralrace.figures.sweeps import metric, smallest_scale
 from neuralrace.results.cells import Results
+from neuralrace.theory.reln.gates import relu_gates
 
 TWO: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
 ONE: dict[str, Any] = {"color": style.categorical(5), "marker": "^"}
-POWER: dict[str, Any] = {"color": style.categorical(9), "marker": "s"}
-NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
-"""Markers of networks, by experiment."""
+NETWORKS = {"two_hidden": ("two hidden layers", TWO), "one_hidden": ("one hidden layer", ONE)}
+"""Names and markers of networks, by experiment."""
+EVERY = 3
+"""One unit in so many is drawn."""
 
 
 @Figure(
-    layout="abcd",
-    height=2.3,
-    widths=(1.0, 1.0, 1.2, 0.9),
+    layout="abc",
+    height=2.95,
+    widths=(0.85, 1.45, 1.15),
+    cf={"b": "sec. 6"},
     reads={
         "two_hidden": {
+            "trajectory": "weight_1 weight_2",
             "metrics": (
-                "always_open_share always_open_units carried_residual context_gated_share "
-                "final_loss_share linearised_loss"
+                "always_open_share carried_residual context_gated_share final_loss_share "
+                "linearised_loss"
             ),
         },
         "one_hidden": {
@@ -41,69 +50,76 @@ NETWORKS = {"two_hidden": TWO, "one_hidden": ONE}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """ReLU networks by depth, and the paper's statement."""
+    """Colours of units, by the contexts that they are open in."""
+    contexts = contextual.task(results.cell("two_hidden")).contexts
+    common, *kinds = kinds_of(contexts)
     return [
-        style.handle("two hidden layers", linestyle="", **TWO),
-        style.handle("two, units by power", linestyle="", **POWER),
-        style.handle("one hidden layer", linestyle="", **ONE),
-        style.handle("Jarvis et al.: layer 1 is open", **style.PAPER),
+        Patch(color=colour(common), label="open in all contexts"),
+        *(
+            Patch(color=colour(kind), label=f"all but {contexts - n}")
+            for n, kind in enumerate(kinds)
+        ),
+        Patch(color=colour(~common), label="fewer"),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss at the end over the initial loss, with the ReLU of one hidden layer taken away."""
+    """Loss at the end over the initial loss, of the trained network and with the ReLU of one hidden
+    layer taken away; a line for each run.
+    """
     cell = results.cell("two_hidden")
     kept, linearised = metric(cell, "final_loss_share"), metric(cell, "linearised_loss")
-    losses = [kept, *linearised.transpose("hidden_layer", "seed")]
-    means = style.point_series(ax, range(len(losses)), losses, **TWO)
-    layers = [str(layer) for layer in linearised["hidden_layer"].values]
-    ax.set_xticks(range(len(losses)), ["none", *layers])
-    ax.set(yscale="log", xlabel="layer without its ReLU", ylabel="loss over initial loss")
-    ax.margins(x=0.2)
-    ax.set_title(
-        f"Loss without the ReLU of layer {layers[0]}: {means[1]:.2g}, of {layers[-1]}: "
-        f"{means[-1]:.2g}"
-    )
+    losses = np.stack([kept, *linearised.transpose("hidden_layer", "seed")])
+    ax.plot(losses, alpha=0.45, linewidth=1.0, markeredgewidth=0, **TWO)
+    layers = [f"without\nReLU {layer}" for layer in linearised["hidden_layer"].values]
+    style.named_columns(ax, ["as trained", *layers])
+    ax.set(yscale="log", ylabel="loss over initial loss")
+    ax.set_title("ReLU 1 is hardly needed")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Share of units that are open on all samples, unit by unit and by their power."""
+    """Gates at the end of a run of median loss, a row for a unit and a column for a sample, by
+    context; closed gates are white. Rows are sorted by the contexts that units are open in, on more
+    than half of the samples of each, and have their colour; every third unit is drawn. Numbers are
+    shares of units that are open on all samples, by power, the mean over runs; the paper has all of
+    layer 1.
+    """
     cell = results.cell("two_hidden")
-    shares = []
-    for offset, counted, props in ((-0.12, "units", TWO), (0.12, "share", POWER)):
-        share = metric(cell, f"always_open_{counted}").transpose("layer", "seed")
-        layers = share["layer"].values.tolist()
-        positions = [layer + offset for layer in layers]
-        shares.append(style.point_series(ax, positions, share, **props)[0])
-    ax.plot([0.7, 1.3], [1, 1], **style.PAPER)
-    ax.set_xticks(layers, map(str, layers))
-    ax.set(xlabel="hidden layer", ylabel="share always open", ylim=(-0.05, 1.05))
-    ax.margins(x=0.2)
-    units, power = shares
-    ax.set_title(f"Always open in layer {layers[0]}: {units:.0%} of units, {power:.0%} of power")
+    contexts, seed = (
+        contextual.task(cell).contexts,
+        style.median_seed(metric(cell, "final_loss_share")),
+    )
+    weights = [
+        smallest_scale(cell.get("trajectory", f"weight_{layer}")).sel(seed=seed).isel(snapshot=-1)
+        for layer in (1, 2)
+    ]
+    gates = relu_gates([*(weight.values for weight in weights), np.empty((0, 0))], cell.data.x)
+    always = metric(cell, "always_open_share").mean("seed").values
+    parts = style.split(ax, 1, len(gates))[0]
+    for layer, (part, gate, share) in enumerate(zip(parts, gates, always, strict=True), start=1):
+        draw_gates(part, gate[by_contexts(gate, contexts)[::EVERY]], cell)
+        part.set_title(f"layer {layer}:\n{share:.0%} always open", loc="center")
+        part.set(yticks=[], xlabel="sample, by context")
+    parts[0].set_ylabel("hidden unit")
+    ax.set_title("Units of both layers close on some samples")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """What units carry of the residual of the common part, by the contexts that they are on in."""
-    carried = []
-    for (experiment, props), offset in zip(NETWORKS.items(), (-0.12, 0.12), strict=True):
-        share = metric(results.cell(experiment), "carried_residual")
-        numbers = share["open_contexts"].values
-        share = share.transpose("open_contexts", "seed")
-        carried.append(style.point_series(ax, numbers + offset, share, **props)[-2])
-    ax.set_xticks(numbers)
-    ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual", ylim=(-0.05, 1))
-    two, one = carried
-    ax.set_title(f"Units on in {numbers[-2]} contexts carry {two:z.0%}, with one layer {one:z.0%}")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Share of the residual in units whose gate is the same for all objects of each context."""
-    two, one = (
-        style.points(ax, at, metric(results.cell(name), "context_gated_share"), **props)
-        for at, (name, props) in enumerate(NETWORKS.items())
-    )
-    ax.set_xticks(range(len(NETWORKS)), ["two", "one"])
-    ax.set(xlabel="hidden layers", ylabel="share of the residual", ylim=(-0.05, 1))
-    ax.margins(x=0.4)
-    ax.set_title(f"Units gated by context carry {two:z.0%}, with one layer {one:z.0%}")
+    """What units of the last hidden layer carry of the residual of the common part, by the number
+    of contexts that they are on in, and in units whose gate is the same for all objects of each
+    context ("by context"); a dot for each run, a bar at the median.
+    """
+    ax.set_ylim(-0.04, 1)
+    for offset, (experiment, (name, props)) in zip((-0.2, 0.2), NETWORKS.items(), strict=True):
+        cell = results.cell(experiment)
+        shares = metric(cell, "carried_residual")
+        numbers = shares["open_contexts"].values
+        columns = [*shares.transpose("open_contexts", "seed"), metric(cell, "context_gated_share")]
+        for x, share in enumerate(columns):
+            style.single_runs(ax, x + offset, share, 0.14, markersize=3, markeredgewidth=0, **props)
+        ax.plot([], [], linestyle="", label=name, **props)
+    ax.axvline(len(numbers) - 0.5, **style.GUIDE)
+    style.named_columns(ax, [*map(str, numbers), "by\ncontext"])
+    ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual")
+    ax.legend(loc="upper left")
+    ax.set_title("Units of two contexts carry most")

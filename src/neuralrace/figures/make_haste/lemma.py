@@ -39,7 +39,7 @@ LEMMA = FRAME | {"edgecolor": style.PAPER["color"], "linestyle": style.PAPER["li
 @Figure(
     layout="abc",
     height=3.7,
-    widths=(0.8, 1.0, 1.0),
+    widths=(0.95, 1.0, 1.0),
     cf={"a": "app. D"},
     reads={
         "lemma": {
@@ -79,8 +79,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         ax.add_patch(frame).set(clip_on=False, zorder=4)
     contextual.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
     ax.set_xlabel("object in context")
-    possible = len(groups[0]) + len(groups[1])
-    ax.set_title(f"{possible} of {len(patterns)} can be had, the lemma has {len(groups[0])}")
+    ax.set_title(f"{len(groups[1])} more than the lemma")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -95,7 +94,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         units, _ = _by_pattern(cell, np.concatenate(groups), snapshot)
         beyond = _draw_shares(ax, list(map(len, groups)), units, props)
     ax.set_xlabel("share of units")
-    ax.set_title(f"{beyond:.0%} of units end beyond the lemma")
+    _write_share(ax, groups, f"{beyond:.0%} of units\nin the end")
+    ax.set_title("Many units end beyond the lemma")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -109,7 +109,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     _, outputs = _by_pattern(cell, np.concatenate(groups), -1)
     beyond = _draw_shares(ax, list(map(len, groups)), outputs, END)
     ax.set_xlabel("share of output")
-    ax.set_title(f"They carry {beyond:.0%} of the output")
+    _write_share(ax, groups, f"{beyond:.0%} of the output")
+    ax.set_title("Much output is beyond the lemma")
 
 
 def _draw_shares(
@@ -122,6 +123,12 @@ def _draw_shares(
     ax.tick_params(axis="y", length=0)
     ax.set(xlim=(0, 1.05 * ax.dataLim.x1), ylim=(sum(sizes) - 0.5, -0.5))
     return float(shares.isel(pattern=slice(sizes[0], sizes[0] + sizes[1])).sum("pattern").mean())
+
+
+def _write_share(ax: Axes, groups: Sequence[np.ndarray], text: str) -> None:
+    """Writes a text beside the patterns beyond the lemma."""
+    middle = len(groups[0]) + (len(groups[1]) - 1) / 2
+    ax.text(0.98, middle, text, ha="right", va="center", transform=ax.get_yaxis_transform())
 
 
 def _grouped(cell: CellResults) -> list[Bool[np.ndarray, "pattern sample"]]:
