@@ -11,6 +11,8 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from neuralrace.figures.compose import THIN
+
 SMALLEST = 6.0
 """Smallest font size in points, at the width of the figure."""
 SLACK = 0.5
@@ -54,12 +56,23 @@ class TextRecorder(RendererBase):
         width, height, descent = self.get_text_width_height_descent(s, prop, ismath)
         if not s.strip() or not width or not height:
             return
-        upright = np.array([(0, 0), (width, 0), (width, height), (0, height)]) - (0, descent)
         cos, sin = np.cos(np.radians(angle)), np.sin(np.radians(angle))
-        corners = upright @ [[cos, sin], [-sin, cos]] + (x, y)
         clip = gc.get_clip_rectangle()
         window = clip and tuple(clip.extents)
-        self.lines.append(Line(s, prop.get_size_in_points(), corners, window))
+        # a run of hair spaces is left free for other text
+        left, gap, right = s.partition(THIN)
+        ends = [(left, 0.0)]
+        if gap:
+            right = right.lstrip(THIN)
+            ends.append((right, width - self.get_text_width_height_descent(right, prop, ismath)[0]))
+        for words, start in ends:
+            end = start + self.get_text_width_height_descent(words, prop, ismath)[0]
+            upright = np.array([(start, 0), (end, 0), (end, height), (start, height)]) - (
+                0,
+                descent,
+            )
+            corners = upright @ [[cos, sin], [-sin, cos]] + (x, y)
+            self.lines.append(Line(words, prop.get_size_in_points(), corners, window))
 
     def nothing(self, *_, **__) -> None:
         pass

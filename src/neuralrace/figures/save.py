@@ -121,7 +121,8 @@ def save_picture(
     Raises:
         UserError: a folder that cannot be written to.
     """
-    width, height = (figure.get_size_inches() * dpi).astype(int).tolist()
+    # as matplotlib rounds: 2.3 times 200 is a little less than 460
+    width, height = (figure.get_size_inches() * dpi + 1e-6).astype(int).tolist()
     with io.BytesIO() as content:
         figure.savefig(content, format="rgba", dpi=dpi)
         pixels = np.frombuffer(content.getvalue(), np.uint8).reshape(height, width, 4)
