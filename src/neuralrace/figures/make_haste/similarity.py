@@ -110,9 +110,7 @@ def _draw_positions(ax: Axes, results: Results, family: contextual.Numbers) -> N
     reach = 1.35 * abs(scaled[0][:, :2]).max()
     groups = np.divmod(np.arange(count), dataset.objects)
     parts = style.split(ax, 1, len(PLANES))[0]
-    for part, plane, group, name in zip(
-        parts, PLANES, groups, ("context", "object"), strict=True
-    ):
+    for part, plane, group, name in zip(parts, PLANES, groups, ("context", "object"), strict=True):
         turn = upright(scaled[0][:, plane], group)
         one, other = (points[:, plane] @ turn for points in scaled[:2])
         part.plot(*one.T, **RELU)
@@ -140,9 +138,7 @@ def _name_groups(
         ax.text(x, y + (0.65 if y > -near else -0.65) * near, text, ha="center", va="center")
 
 
-def upright(
-    points: Float[np.ndarray, "sample 2"], groups: np.ndarray
-) -> Float[np.ndarray, "2 2"]:
+def upright(points: Float[np.ndarray, "sample 2"], groups: np.ndarray) -> Float[np.ndarray, "2 2"]:
     """The rotation or reflection that puts the first group of points on top, the last on the right.
 
     Scaling leaves the signs of coordinates open, and the rotation of two that are equally large.
