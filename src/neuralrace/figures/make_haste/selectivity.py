@@ -55,7 +55,7 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Three contexts with blocks of different structure, as in figs. 3 and 4: shares of the part
-    that is linear in the inputs, and of the residual, carried by units open in q contexts. In words:
+    that is linear in the inputs, and of the residual, carried by units open in q contexts. As text:
     contexts that a unit is open in on average, and what is carried of the residual by units that
     are open in one context only, and by those that gate by context alone, for all objects alike.
     """

@@ -103,7 +103,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def _draw_positions(ax: Axes, results: Results, family: contextual.Numbers) -> None:
-    """Draws samples in planes of the ReLU network, and those of a gated network turned onto them."""
+    """Draws samples in planes of the ReLU network, and of a gated network turned onto them."""
     relu, gated = results.cell("contextual"), _gated(results, family)
     dataset, count = contextual.task(relu), len(relu.data.x)
     scaled = procrustes(*(classical_scaling(_similarity(cell), count) for cell in (relu, gated)))

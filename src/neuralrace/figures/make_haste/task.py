@@ -1,9 +1,9 @@
 """Objects in contexts: the task, and gated networks that may answer it.
 
-Follows Jarvis, Klein, Rosman and Saxe, figs. 1 and 3. Columns are samples, each object in each context.
-Inputs are one-hot in the object and one-hot in the context. Some properties are the same in all
-contexts; a block of others holds in one context only and has a structure of its own there. The
-rectified linear network has a common pathway, open on all samples and shown all inputs, and
+Follows Jarvis, Klein, Rosman and Saxe, figs. 1 and 3. Columns are samples: each object in each
+context. Inputs are one-hot in the object and one-hot in the context. Some properties are the same
+in all contexts; a block of others holds in one context only and has a structure of its own there.
+The rectified linear network has a common pathway, open on all samples and shown all inputs, and
 pathways that are open in all contexts but one and shown the object alone. What differs from the
 source: it names the structures, and their matrices are ours.
 """
@@ -61,7 +61,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     contextual.name_blocks(ax.yaxis, data.input_groups, ("object", "context"))
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set_ylabel("input")
-    ax.set_title(f"{dataset.objects} objects in {dataset.contexts} contexts")
+    ax.set_title("Inputs: every object in every context")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -75,7 +75,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     contextual.name_blocks(ax.yaxis, contextual.block_sizes(dataset), names)
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set(xlabel="context, each with all objects", ylabel="property")
-    ax.set_title(f"{data.y.shape[1]} properties, some in one context only")
+    ax.set_title("Targets: some hold in one context only")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -84,9 +84,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     """
     path = next(pathway for pathway in NOTATION.pathways if pathway.nodes == ("x", "v", "y"))
     gates = {"v": [1], "w": [0], "u->v": [0]}
-    draw_network(
-        ax, NOTATION, {path: style.COLOURS["gated"]}, gates, NOTATION_LABELS, shape=2.0
-    )
+    draw_network(ax, NOTATION, {path: style.COLOURS["gated"]}, gates, NOTATION_LABELS, shape=2.0)
     ax.text(0.5, 0, r"$h_v = g_v\,\sum_e\,g_e W_e h_{s(e)}$", ha="center", va="bottom")
     ax.set_title("Gates switch nodes and edges off")
 
@@ -95,8 +93,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     """The rectified linear network; cells are gates in the first to the last context."""
     cell = contextual.reln(results.cells("contextual_gated"))
     contextual.draw_pathways(ax, cell, shape=1.6)
-    pathways = len(contextual.pathway_gates(cell))
-    ax.set_title(f"The rectified linear network has {pathways} pathways")
+    ax.set_title("Rectified linear network: common and context pathways")
 
 
 def panel_e(results: Results, ax: Axes) -> None:

@@ -121,8 +121,8 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> None:
-    """Draws the loss of every run, and of the typical run, with the name of the network."""
-    label, props = NETWORKS[name]
+    """Draws the loss of every run, and of the typical run."""
+    _, props = NETWORKS[name]
     losses = relative_loss(cell.get("trajectory", "loss"))
     for loss in losses:
         ax.plot(time, loss, color=props["color"], linewidth=0.6, alpha=0.6)
