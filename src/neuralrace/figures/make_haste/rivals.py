@@ -67,12 +67,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     networks = _networks(results)
     first = contextual.level_time(networks[0][1], LATE)
     ax.axhline(LATE, **style.GUIDE)
+    ratios: dict[str, float] = {}
     for _, cell, props in networks:
         theory = {"pathway_modes": style.THEORY} if "loss" in cell.theory else {}
         draw_relative_loss(ax, cell, props, theory)
         time = contextual.level_time(cell, LATE)
         ax.plot(time, LATE, "o", zorder=4, **props)
-        text = f"{time / first:.2f}"
+        ratios[f"{time / first:.2f}"] = time
+    for text, time in ratios.items():
         ax.annotate(text, (time, LATE), (-2, -8), textcoords="offset points", ha="right")
     ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
     ax.set_xlim(0, 1.05 * style.settling_time(loss, relu.flow_time))

@@ -130,7 +130,8 @@ def _name_groups(
     centres = {int(group): points[groups == group].mean(axis=0) for group in np.unique(groups)}
     while centres:
         place = next(iter(centres.values()))
-        here = [g for g, centre in centres.items() if np.linalg.norm(centre - place) < near]
+        apart = {group: abs(centre - place) for group, centre in centres.items()}
+        here = [group for group, (x, y) in apart.items() if x < 2 * near and y < 0.5 * near]
         for group in here:
             del centres[group]
         text = f"{name}{'s' * (len(here) > 1)} {', '.join(str(group + 1) for group in here)}"
