@@ -93,7 +93,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     """The rectified linear network; cells are gates in the first to the last context."""
     cell = contextual.reln(results.cells("contextual_gated"))
     contextual.draw_pathways(ax, cell, shape=1.6)
-    ax.set_title("Rectified linear network: common and context pathways")
+    ax.set_title("A common pathway, and context pathways")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
