@@ -38,7 +38,7 @@ LEAST = 1e-4
     layout="aa;bc",
     height=4.4,
     heights=(1.25, 1.0),
-    cf={"a": "Fig. 4", "b": "app. E"},
+    cf={"a": "Fig. 4"},
     reads={
         "contextual": {"trajectory": "loss"},
         "contextual_gated": {
