@@ -23,7 +23,7 @@ from neuralrace.figures.contextual import (
     task,
     typical_seed,
 )
-from neuralrace.figures.make_haste.similarity import turned
+from neuralrace.figures.make_haste.similarity import upright
 from neuralrace.figures.neural_race import structural_forms
 from neuralrace.figures.sweeps import relative_loss
 from neuralrace.metrics.relu.imitation import classical_scaling
@@ -42,17 +42,18 @@ def test_classical_scaling_of_inner_products_equals_that_of_vectors(rng: np.rand
 
 
 @given(draws, st.floats(0, 2 * np.pi), st.booleans())
-def test_turning_undoes_rotations_and_reflections(
+def test_upright_points_do_not_depend_on_rotations_and_reflections(
     rng: np.random.Generator, angle: float, mirror: bool
 ):
-    points = rng.normal(size=(6, 2))
+    points, groups = rng.normal(size=(6, 2)), np.repeat([0, 1, 2], 2)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     turn[0] *= -1 if mirror else 1
-    np.testing.assert_allclose(turned(points @ turn, points), points, atol=1e-9)
-    near = points + 0.3 * rng.normal(size=points.shape)
-    off = np.linalg.norm(turned(near, points) - points)
-    np.testing.assert_allclose(pdist(turned(near, points)), pdist(near), atol=1e-9)
-    assert off <= np.linalg.norm(near @ turn - points) + 1e-9
+    shown, turned = (each @ upright(each, groups) for each in (points, points @ turn))
+    np.testing.assert_allclose(turned, shown, atol=1e-9)
+    np.testing.assert_allclose(pdist(shown), pdist(points), atol=1e-9)
+    first, last = shown[groups == 0].mean(axis=0), shown[groups == 2].mean(axis=0)
+    assert first[0] == pytest.approx(0, abs=1e-9)
+    assert first[1] > 0 <= last[0]
 
 
 @given(draws, st.floats(0.1, 0.95))

@@ -100,11 +100,6 @@ def example_indices(values: Sequence[float]) -> list[int]:
     return sorted({near // 2, near, (near + len(values)) // 2})
 
 
-def value_range(ends: Sequence[float]) -> str:
-    """The first and the last value, or the value if they are equal."""
-    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (ends[0], ends[-1])))
-
-
 def draw_crossover(ax: Axes) -> None:
     """A line at the margin at which both kinds of pathways grow equally fast."""
     ax.axvline(CROSSOVER, **style.GUIDE | {"zorder": 0})

@@ -3,8 +3,8 @@
 Follows Jarvis, Klein, Rosman and Saxe, fig. 7: four items with seven properties, the modes that
 their correlation splits into, and how linear networks learn these. With a hidden layer modes are
 learned one after the other, the strongest first, and the loss falls in stages; without, all begin
-at once. Curves are simulations from the smallest init scale, dashed are closed forms from the same
-initial weights with nothing fitted.
+at once. Curves are means over 10 runs from the smallest init scale, with ranges; dashed are closed
+forms from the same initial weights, with nothing fitted. Networks without a hidden layer are ours.
 """
 
 import numpy as np
@@ -12,14 +12,14 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_decomposition, draw_strengths, signed_vectors
-from neuralrace.figures.sweeps import draw_relative_loss, smallest_scale, smallest_scale_index
+from neuralrace.figures.modes import draw_decomposition, draw_modes, signed_vectors
+from neuralrace.figures.sweeps import draw_relative_loss, smallest_scale
 from neuralrace.results.cells import Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiments, and labels of their solutions."""
-LABELS = {"one hidden layer": 0, "none": 4}
-"""Indices of the colours of both networks, by name."""
+COLOURS = (style.categorical(0), style.categorical(4))
+"""Colours of both networks."""
 SHORT = r"flow time (units of $\tau$)"
 
 
@@ -27,7 +27,7 @@ SHORT = r"flow time (units of $\tau$)"
     layout="aaa;bcd",
     height=4.0,
     heights=(1.35, 1.0),
-    cf={"a": "Fig. 7", "b": "Fig. 7", "d": "Fig. 7"},
+    cf={"a": "Fig. 7", "b": "Fig. 7"},
     reads={
         "deep_linear/semantic_deep deep_linear/semantic_shallow": {
             "trajectory": "loss mode_strength",
@@ -36,9 +36,11 @@ SHORT = r"flow time (units of $\tau$)"
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes by singular value."""
-    theory = style.handle("closed form", **style.THEORY)
-    return [*style.mode_handles(results.cell(DEEP[0]).strength), style.BAND, theory]
+    """Networks of d, and theory."""
+    names = ("one hidden layer", "no hidden layer")
+    networks = zip(names, COLOURS, strict=True)
+    lines = [style.handle(name, **style.SIMULATION, color=colour) for name, colour in networks]
+    return [*lines, style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -52,47 +54,58 @@ def panel_a(results: Results, ax: Axes) -> None:
     axes = draw_decomposition(ax, cell, (total, u, middle, v.T), symbols, data.output_names)
     for part in axes[1:3]:
         part.set_xlabel("mode")
-    ax.set_title(f"The hierarchy has {len(modes.s)} modes, from the whole to single items")
+    ax.set_title("A hierarchy splits into modes, level by level")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Mode strengths with a hidden layer."""
-    first, last = _draw_modes(results, DEEP, ax)
-    ax.set_title(
-        f"One hidden layer: the last mode takes {last / first:.1f} times as long as the first"
-    )
+    """Mode strengths with a hidden layer; modes 3 and 4 are equally strong."""
+    _draw_modes(results, DEEP, ax)
+    ax.set_title("Hidden layer: one by one")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Mode strengths without a hidden layer."""
-    first, last = _draw_modes(results, SHALLOW, ax)
-    ax.set_title(f"No hidden layer: the last mode takes {last / first:.1f} times as long")
+    _draw_modes(results, SHALLOW, ax)
+    ax.set_title("No hidden layer: all at once")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Loss of both networks as a share of its start."""
-    for (experiment, solution), (label, index) in zip((DEEP, SHALLOW), LABELS.items(), strict=True):
+    for (experiment, solution), colour in zip((DEEP, SHALLOW), COLOURS, strict=True):
         cell = results.cell(experiment)
-        props = {"color": style.categorical(index), "label": label}
-        draw_relative_loss(ax, cell, props, {solution: style.THEORY})
-    ax.legend(loc="upper right")
-    style.epoch_axis(ax, cell.flow_time)
+        draw_relative_loss(ax, cell, {"color": colour}, {solution: style.THEORY})
     ax.set(xlabel=SHORT, ylim=(0, None))
     _same_clock(results, ax)
-    ax.set_title("With a hidden layer the loss falls in stages, without it at once")
+    ax.set_title("Only depth makes stages")
 
 
-def _draw_modes(results: Results, network: tuple[str, str], ax: Axes) -> tuple[float, float]:
-    """Draws mode strengths and closed forms; returns half times of the first and the last mode."""
+def _draw_modes(results: Results, network: tuple[str, str], ax: Axes) -> None:
+    """Draws mode strengths and closed forms, with the numbers of modes at their ends."""
     experiment, solution = network
     cell = results.cell(experiment)
-    draw_strengths(ax, cell, solution, smallest_scale_index(cell))
-    ax.set(xlabel=SHORT, ylim=(0, None))
+    strengths, closed = (
+        smallest_scale(values)
+        for values in (
+            cell.get("trajectory", "mode_strength"),
+            cell.get("theory", "mode_strength", solution=solution),
+        )
+    )
+    draw_modes(ax, cell, strengths, closed)
+    names: dict[float, list[str]] = {}
+    for mode in style.mode_colours(cell.strength):
+        names.setdefault(round(float(cell.target.sel(mode=mode)), 6), []).append(str(mode))
+    for height, modes in names.items():
+        text = f"mode{'s' * (len(modes) > 1)} {', '.join(modes)}"
+        ax.annotate(
+            text,
+            (1, height),
+            (0, 3),
+            ax.get_yaxis_transform(),
+            "offset points",
+            ha="right",
+        )
+    ax.set(xlabel=SHORT, ylabel="mode strength", ylim=(0, 1.12 * max(names)))
     _same_clock(results, ax)
-    strength = smallest_scale(cell.get("trajectory", "mode_strength")).mean("seed")
-    below = (strength < cell.target / 2).sum("time").clip(max=len(cell.flow_time) - 1)
-    half = cell.flow_time.values[below.sel(mode=list(style.mode_colours(cell.strength)))]
-    return float(half[0]), float(half[-1])
 
 
 def _same_clock(results: Results, ax: Axes) -> None:

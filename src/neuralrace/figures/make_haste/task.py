@@ -1,9 +1,9 @@
 """Objects in contexts: the task, and gated networks that may answer it.
 
-Follows Jarvis, Klein, Rosman and Saxe, fig. 3. Columns are samples, each object in each context.
-Inputs are one-hot in the object and one-hot in the context. Some properties are the same in all
-contexts; a block of others holds in one context only and has a structure of its own there. The
-rectified linear network has a common pathway, open on all samples and shown all inputs, and
+Follows Jarvis, Klein, Rosman and Saxe, figs. 1 and 3. Columns are samples: each object in each
+context. Inputs are one-hot in the object and one-hot in the context. Some properties are the same
+in all contexts; a block of others holds in one context only and has a structure of its own there.
+The rectified linear network has a common pathway, open on all samples and shown all inputs, and
 pathways that are open in all contexts but one and shown the object alone. What differs from the
 source: it names the structures, and their matrices are ours.
 """
@@ -14,19 +14,33 @@ from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.diagrams import gate_handles
+from neuralrace.figures.diagrams import draw_network, gate_handles
+from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.results.cells import Results
 
+NOTATION = Architecture(
+    nodes={"x": 4, "u": 4, "v": 4, "w": 4, "y": 4, "z": 4},
+    edges=(("x", "v"), ("u", "v"), ("u", "w"), ("v", "y"), ("v", "z"), ("w", "z")),
+)
+"""A graph with inputs x and u, hidden nodes v and w, and outputs y and z."""
+NOTATION_LABELS = {
+    "v": "node $v$, $g_v = 1$",
+    "w": "$g_w = 0$",
+    "x->v": "edge $e$",
+    "u->v": "$g_e = 0$",
+    "v->y": "path $p$",
+    **{name: f"${name}$" for name in "xuyz"},
+}
 GATES = "gray"
 """Open gates are light and closed gates dark, as in network diagrams."""
 
 
 @Figure(
-    layout="ac;bc;bd",
-    height=4.4,
+    layout="ac;bd;be",
+    height=5.7,
     widths=(1.1, 1.0),
-    heights=(1.0, 0.75, 1.25),
-    cf={"a": "Fig. 3", "b": "Fig. 3", "c": "Fig. 3"},
+    heights=(1.05, 1.1, 0.62),
+    cf={"a": "Fig. 3", "b": "Fig. 3", "c": "Fig. 1", "d": "Fig. 3"},
     reads={
         "contextual_gated": {
             "trajectory": "",
@@ -47,7 +61,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     contextual.name_blocks(ax.yaxis, data.input_groups, ("object", "context"))
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set_ylabel("input")
-    ax.set_title(f"{dataset.objects} objects in {dataset.contexts} contexts")
+    ax.set_title("Inputs: every object in every context")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -61,18 +75,28 @@ def panel_b(results: Results, ax: Axes) -> None:
     contextual.name_blocks(ax.yaxis, contextual.block_sizes(dataset), names)
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set(xlabel="context, each with all objects", ylabel="property")
-    ax.set_title(f"{data.y.shape[1]} properties, some in one context only")
+    ax.set_title("Targets: some hold in one context only")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """The rectified linear network; cells are gates in the first to the last context."""
-    cell = contextual.reln(results.cells("contextual_gated"))
-    contextual.draw_pathways(ax, cell, shape=1.6)
-    pathways = len(contextual.pathway_gates(cell))
-    ax.set_title(f"The rectified linear network has {pathways} pathways")
+    """Notation of gated deep linear networks: layers are nodes v, weight matrices are edges e from
+    s(e), and gates g switch both off (dotted). A path p carries what all of its gates let pass.
+    """
+    path = next(pathway for pathway in NOTATION.pathways if pathway.nodes == ("x", "v", "y"))
+    gates = {"v": [1], "w": [0], "u->v": [0]}
+    draw_network(ax, NOTATION, {path: style.COLOURS["gated"]}, gates, NOTATION_LABELS, shape=2.0)
+    ax.text(0.5, 0, r"$h_v = g_v\,\sum_e\,g_e W_e h_{s(e)}$", ha="center", va="bottom")
+    ax.set_title("Gates switch nodes and edges off")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
+    """The rectified linear network; cells are gates in the first to the last context."""
+    cell = contextual.reln(results.cells("contextual_gated"))
+    contextual.draw_pathways(ax, cell, shape=1.6)
+    ax.set_title("A common pathway, and context pathways")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
     """Gates of families of networks by context, a row for each pathway."""
     networks = contextual.families(results.cells("contextual_gated"))
     axes = style.split(ax, 1, len(networks))[0]
