@@ -99,7 +99,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """The gated network with a pathway for each example."""
     _draw_pathways(ax, margins.gated_pairs(results)[0][1], margins.XOR)
-    ax.set_title("XoR: a pathway for each example")
+    ax.set_title("XoR: one for each example")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
