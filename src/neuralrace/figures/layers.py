@@ -12,6 +12,9 @@ from neuralrace.results.cells import CellResults, Results
 VARIANCES = {"growth": "as printed", "growth_standard": "Glorot and Bengio"}
 """Entry variances of Glorot starts, by experiment."""
 
+CLOSE = 0.05
+"""Distance of lines, as a share of the height of the axes, up to which they share a label."""
+
 
 def networks(results: Results, experiment: str) -> list[CellResults]:
     """Networks of an experiment, those with the fewest layers first."""
@@ -34,7 +37,12 @@ def squared_growth(norms: xr.DataArray) -> xr.DataArray:
 
 
 def label(
-    ax: Axes, x: float, y: float, text: str, colour: style.Colour | str, shift: float = 0
+    ax: Axes,
+    x: int | float,
+    y: int | float,
+    text: str,
+    colour: style.Colour | str,
+    shift: int | float = 0,
 ) -> None:
     """A label to the right of a point, moved up by `shift` points."""
     ax.annotate(
@@ -50,7 +58,11 @@ def label(
 
 
 def label_ends(
-    ax: Axes, x: float, ends: Mapping[str, float], colours: Sequence[style.Colour], gap: float
+    ax: Axes,
+    x: int | float,
+    ends: Mapping[str, int | float],
+    colours: Sequence[style.Colour],
+    gap: int | float,
 ) -> None:
     """Labels of lines at their right ends, in the colours of the lines.
 
@@ -70,3 +82,36 @@ def label_ends(
     over = max(max(spread.values()) - 1, 0)
     for index, (text, colour) in enumerate(zip(ends, colours, strict=True)):
         label(ax, x, low + (spread[index] - over) * (high - low), text, colour)
+
+
+def label_layers(
+    ax: Axes,
+    x: int | float,
+    ends: xr.DataArray,
+    colours: Sequence[style.Colour],
+    noun: str = "layer",
+) -> None:
+    """Layers at the right ends of lines; those at almost the same height share a label.
+
+    Args:
+        ax: axes with their final limits along y.
+        x: right end of the axes.
+        ends: height of each line, (layer).
+        colours: one for each layer.
+        noun: stands before the numbers of layers; may be empty.
+    """
+    low, high = ax.get_ylim()
+    known = [int(layer) for layer in ends["layer"].values]
+    heights = dict(zip(known, ends.values.tolist(), strict=True))
+    shared: list[list[int]] = []
+    for layer in sorted(known, key=heights.__getitem__):
+        if shared and heights[layer] - heights[shared[-1][-1]] < CLOSE * (high - low):
+            shared[-1].append(layer)
+        else:
+            shared.append([layer])
+    for layers in map(sorted, shared):
+        whole = len(layers) > 2 and len(layers) == layers[-1] - layers[0] + 1
+        names = f"{layers[0]} to {layers[-1]}" if whole else ", ".join(map(str, layers))
+        text = f"{noun}{'s' if noun and len(layers) > 1 else ''} {names}".strip()
+        height = float(np.mean([heights[layer] for layer in layers]))
+        label(ax, x, height, text, colours[known.index(layers[len(layers) // 2])])

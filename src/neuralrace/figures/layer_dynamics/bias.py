@@ -14,16 +14,16 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, label_ends, squared_growth
+from neuralrace.figures.layers import label, label_layers, squared_growth
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 
 DRIFTS = (
-    ("relu_biases", "norm_difference_drift", "with biases"),
-    ("relu_biases", "bias_corrected_drift", "with biases,\nless their square"),
-    ("relu", "norm_difference_drift", "without biases"),
+    ("relu_biases", "norm_difference_drift", "with biases", 0),
+    ("relu_biases", "bias_corrected_drift", "with, less\ntheir square", 8),
+    ("relu", "norm_difference_drift", "without", -7),
 )
-"""Experiment, metric and label of what changes."""
+"""Experiment, metric and label of what changes, and how far the label moves up."""
 
 
 @Figure(
@@ -69,22 +69,21 @@ def panel_c(results: Results, ax: Axes) -> None:
     final squared norms; markers are means, bars ranges over 10 runs.
     """
     rates: list[float] = []
-    for index, (experiment, metric, name) in enumerate(DRIFTS):
+    for index, (experiment, metric, name, shift) in enumerate(DRIFTS):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
-            for cell in results.cells(experiment)
+            for cell in sorted(results.cells(experiment), key=learning_rate)
         }
         props = {"color": style.categorical(index), "marker": style.marker(index)}
         means = style.point_series(ax, drifts, drifts.values(), **props)
         fastest = max(drifts)
         if index > 0:
-            style.slope_one(ax, list(drifts), float(drifts[fastest].mean()))
+            style.slope_one(ax, list(drifts), means[-1])
         rates = sorted(drifts)
-        last = float(drifts[fastest].mean())
-        label(ax, fastest * 1.03, last, name, style.categorical(index), 4 * (1 - index))
+        label(ax, fastest * 1.03, means[-1], name, style.categorical(index), shift)
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="change over squared norms")
-    ax.set_title("Only biases change what is conserved")
+    ax.set_title("Biases matter at any step size")
 
 
 def _growth(cell: CellResults, ax: Axes) -> None:
@@ -100,15 +99,10 @@ def _growth(cell: CellResults, ax: Axes) -> None:
         ax.plot(time, curve, **style.THEORY)
     ax.set(xlabel=f"training time ({time.attrs['units']})", ylabel="growth of squared norm")
     ax.set_xlim(0, float(time[-1]))
-    ends = {
-        f"layer {layer}": float(growth.sel(layer=layer)[-1]) for layer in growth["layer"].values
-    }
-    label_ends(ax, float(time[-1]), ends, colours, 0.09)
+    label_layers(ax, float(time[-1]), growth.isel(time=-1), colours)
 
 
-def _conserved(
-    cell: CellResults, growth: xr.DataArray, run: dict[str, int]
-) -> list[xr.DataArray]:
+def _conserved(cell: CellResults, growth: xr.DataArray, run: dict[str, int]) -> list[xr.DataArray]:
     """Growth of all layers above the first, from that of the first and from the biases."""
     layers = growth["layer"].values
     if not cell.spec.layered.bias:

@@ -49,12 +49,12 @@ STARTS = {"zero_balanced": "balanced", "orthogonal": "semi-orthogonal"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gaps, and what they come to."""
+    """Gaps at both ends, and the largest."""
     styles = {
         "gap at the start": START,
         "at the end": END,
-        r"at the end, $|\mathrm{tr}\,C|$ over sum of norms": IDENTITY,
-        "largest of any two layers, run and time": LARGEST,
+        "at the end, by conservation": IDENTITY,
+        "largest of any two layers": LARGEST,
     }
     return [style.handle(name, linestyle="", **props) for name, props in styles.items()]
 
@@ -62,9 +62,10 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     r"""Gap over its bound :math:`\sqrt{|\mathrm{tr}\,C|}` (dashed), from the start (open) to the
     end (filled): means over pairs of adjacent layers and over runs, 60 of each random start and 10
-    of the others. The stroke is what conservation gives for the end. The cross is the largest of
-    any two layers, each over its own bound (corollary 2.1). Rows are numbers of layers and factors
-    of the weights, for the entry variance that the paper prints and for that of the paper it cites.
+    of the others. The stroke is what conservation gives for the end, :math:`|\mathrm{tr}\,C|` over
+    the sum of the norms. The cross is the largest of any two layers in any run, at any time, over
+    their own bound (corollary 2.1). Rows are numbers of layers and factors of the weights, for the
+    entry variance that the paper prints and for that of the paper it cites.
     """
     rows = _rows(results)
     ax.set_title("Gaps stay below the bound, and close")

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, label_ends
+from neuralrace.figures.layers import label_layers
 from neuralrace.results.cells import CellResults, Results
 
 UPPER = (4, 5, 6)
@@ -47,12 +47,12 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Frobenius norms of all layers, as the paper draws them; layer 1 is closest to the input.
-    Lines are means and bands ranges over 10 runs.
+    Lines are means and bands ranges over 10 runs; numbers are layers.
     """
     cell = _cell(results)
     _layers(cell, _norms(cell), ax)
     ax.set(ylabel="Frobenius norm")
-    ax.set_title(f"Norms of layers, on {cell.spec.dataset.name}")
+    ax.set_title(f"Layer norms on {cell.spec.dataset.name}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -86,9 +86,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     _time(time, ax)
     ax.hlines((UPPER[0] - 0.5, UPPER[-1] + 0.5), 0, end, color="black", linewidth=0.8)
     ax.set(ylabel="layer", ylim=(low, high))
+    beyond = share.isel(layer=-1).median()
+    ax.text(end / 2, layers[-1], f"{float(beyond):+.0%}", color="white", ha="center", va="center")
     bar = ax.figure.figure.colorbar(image, ax=ax, pad=0.02, aspect=20, extend="max")
     bar.set_ticks([-SHADES, 0, SHADES], labels=[f"\u2212{SHADES:.0%}", "mean", f"+{SHADES:.0%}"])
-    ax.set_title("Layers 4 to 6: from the start")
+    ax.set_title("Layers 4 to 6 alike from the start")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -108,11 +110,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     gaps = cell.get("trajectory", "relative_rate_gap").isel(init_scale=0)
     _pairs(cell, gaps, ax)
     ax.set(ylabel="gap of rates over their sum", ylim=(0, None))
-    ends = {
-        f"layers {pair}, {pair + 1}": float(gaps.sel(pair=pair).isel(time=-1).mean())
-        for pair in gaps["pair"].values
-    }
-    label_ends(ax, float(gaps["time"][-1]), ends, _colours(cell)[:-1], 0.08)
+    style.colour_bar(ax, _norms(cell)["layer"].values, "layer, or lower of a pair")
     ax.set_title("Relative to the rates it levels off")
 
 
@@ -130,25 +128,13 @@ def _colours(cell: CellResults) -> list[style.Colour]:
 
 
 def _layers(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
-    """Each layer; lines that end at almost the same height share a label."""
-    time, ends = curves["time"], curves.isel(time=-1).mean("seed")
-    for layer, colour in zip(curves["layer"].values, _colours(cell), strict=True):
+    """The mean and range of each layer."""
+    time, colours = curves["time"], _colours(cell)
+    for layer, colour in zip(curves["layer"].values, colours, strict=True):
         style.over_seeds(ax, time, curves.sel(layer=layer), color=colour)
     _time(time, ax)
     ax.set_ylim(0, None)
-    shared: list[list[int]] = []
-    for layer in ends["layer"].values[np.argsort(ends.values, kind="stable")].tolist():
-        apart = abs(ends.sel(layer=layer) - ends.sel(layer=shared[-1][-1])) if shared else np.inf
-        if apart < 0.05 * ax.get_ylim()[1]:
-            shared[-1].append(layer)
-        else:
-            shared.append([layer])
-    for layers in map(sorted, shared):
-        first, last = layers[0], layers[-1]
-        whole = len(layers) > 2 and len(layers) == last - first + 1
-        text = f"{first} to {last}" if whole else ", ".join(map(str, layers))
-        colour = _colours(cell)[ends["layer"].values.tolist().index(layers[len(layers) // 2])]
-        label(ax, float(time[-1]), float(ends.sel(layer=layers).mean()), text, colour)
+    label_layers(ax, float(time[-1]), curves.isel(time=-1).mean("seed"), colours, "")
 
 
 def _pairs(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
