@@ -1,6 +1,7 @@
 """Networks by number of layers and by entry variance, and labels at the ends of lines."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -36,6 +37,11 @@ def squared_growth(norms: xr.DataArray) -> xr.DataArray:
     return norms**2 - norms.isel(time=0) ** 2
 
 
+def line(colour: style.Colour | str, width: int | float = 3) -> dict[str, Any]:
+    """Properties of a simulated line."""
+    return style.SIMULATION | {"color": colour, "linewidth": width}
+
+
 def label(
     ax: Axes,
     x: int | float,
@@ -43,12 +49,14 @@ def label(
     text: str,
     colour: style.Colour | str,
     shift: int | float = 0,
+    xycoords: str = "data",
 ) -> None:
     """A label to the right of a point, moved up by `shift` points."""
     ax.annotate(
         text,
         (x, y),
         (3, shift),
+        xycoords,
         textcoords="offset points",
         va="center",
         color=colour,
@@ -58,30 +66,25 @@ def label(
 
 
 def label_ends(
-    ax: Axes,
-    x: int | float,
-    ends: Mapping[str, int | float],
-    colours: Sequence[style.Colour],
-    gap: int | float,
+    ax: Axes, ends: Mapping[str, int | float], colours: Sequence[style.Colour], gap: int | float
 ) -> None:
-    """Labels of lines at their right ends, in the colours of the lines.
+    """Labels of lines at the right edge of axes, in the colours of the lines, one above another.
 
     Args:
-        ax: axes with their final limits along y.
-        x: right end of the axes.
+        ax: axes with their final scale and limits along y.
         ends: height of each line, by label.
         colours: one for each label.
         gap: least distance between labels, as a share of the height of the axes.
     """
-    low, high = ax.get_ylim()
-    heights = [(height - low) / (high - low) for height in ends.values()]
+    shown = ax.transData + ax.transAxes.inverted()
+    heights = [shown.transform((ax.get_xlim()[1], height))[1] for height in ends.values()]
     spread: dict[int, float] = {}
     lowest = -np.inf
     for index in np.argsort(heights, kind="stable"):
         lowest = spread[int(index)] = max(heights[index], lowest + gap)
-    over = max(max(spread.values()) - 1, 0)
+    over = max(lowest - 0.95, 0)
     for index, (text, colour) in enumerate(zip(ends, colours, strict=True)):
-        label(ax, x, low + (spread[index] - over) * (high - low), text, colour)
+        label(ax, 1, spread[index] - over, text, colour, xycoords="axes fraction")
 
 
 def label_layers(

@@ -14,16 +14,16 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, label_layers, squared_growth
+from neuralrace.figures.layers import label_ends, label_layers, line, squared_growth
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 
-DRIFTS = (
-    ("relu_biases", "norm_difference_drift", "with biases", 0),
-    ("relu_biases", "bias_corrected_drift", "with, less\ntheir square", 8),
-    ("relu", "norm_difference_drift", "without", -7),
-)
-"""Experiment, metric and label of what changes, and how far the label moves up."""
+DRIFTS = {
+    "with biases": ("relu_biases", "norm_difference_drift"),
+    "less their square": ("relu_biases", "bias_corrected_drift"),
+    "without biases": ("relu", "norm_difference_drift"),
+}
+"""Experiment and metric of what changes, by label."""
 
 
 @Figure(
@@ -69,19 +69,19 @@ def panel_c(results: Results, ax: Axes) -> None:
     final squared norms; markers are means, bars ranges over 10 runs.
     """
     rates: list[float] = []
-    for index, (experiment, metric, name, shift) in enumerate(DRIFTS):
+    ends, colours = {}, [style.categorical(index) for index in range(len(DRIFTS))]
+    for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in sorted(results.cells(experiment), key=learning_rate)
         }
-        props = {"color": style.categorical(index), "marker": style.marker(index)}
+        props = {"color": colours[index], "marker": style.marker(index)}
         means = style.point_series(ax, drifts, drifts.values(), **props)
-        fastest = max(drifts)
+        ends[name], rates = means[-1], list(drifts)
         if index > 0:
-            style.slope_one(ax, list(drifts), means[-1])
-        rates = sorted(drifts)
-        label(ax, fastest * 1.03, means[-1], name, style.categorical(index), shift)
+            style.slope_one(ax, rates, means[-1])
     style.loglog(ax, rates)
+    label_ends(ax, ends, colours, 0.06)
     ax.set(xlabel="learning rate", ylabel="change over squared norms")
     ax.set_title("Biases matter at any step size")
 
@@ -94,7 +94,7 @@ def _growth(cell: CellResults, ax: Axes) -> None:
     growth, time = squared_growth(norms.sel(run)), norms["time"]
     colours = style.sequential(growth.sizes["layer"])
     for layer, colour in zip(growth["layer"].values, colours, strict=True):
-        ax.plot(time, growth.sel(layer=layer), **style.SIMULATION | {"color": colour})
+        ax.plot(time, growth.sel(layer=layer), **line(colour))
     for curve in _conserved(cell, growth, run):
         ax.plot(time, curve, **style.THEORY)
     ax.set(xlabel=f"training time ({time.attrs['units']})", ylabel="growth of squared norm")

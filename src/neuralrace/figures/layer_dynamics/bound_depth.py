@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import VARIANCES, depth, networks, unit_scale
+from neuralrace.figures.layers import VARIANCES, depth, line, networks, unit_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.growth_bound import (
     QUOTED_KAPPA1,
@@ -50,6 +50,7 @@ RUN = {"linestyle": style.THEORY["linestyle"], "linewidth": 0.8}
             ),
         },
         "growth_standard": {
+            "trajectory": "layer_norm",
             "metrics": "convergence_time peak_growth plateau_share product_norm",
         },
         "small_weights": {
@@ -100,9 +101,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         )
         end = (strength / quoted).isel(time=-1)
         run, colour = {"seed": style.median_seed(end)}, COLOURS[depth(cell)]
-        ax.plot(
-            cell.flow_time, (strength / quoted).sel(run), **style.SIMULATION | {"color": colour}
-        )
+        ax.plot(cell.flow_time, (strength / quoted).sel(run), **line(colour))
         ax.plot(cell.flow_time, (strength / bound).sel(run), color=colour, **RUN)
         ends.append(style.settling_time(strength.sel(run), cell.flow_time))
     ax.axhline(1, **style.GUIDE)
@@ -126,8 +125,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             run = {"seed": style.median_seed(needed)}
             share = _product(cell).isel(at).sel(run) / np.linalg.norm(cell.data.sigma_yx)
             time, reached = cell.flow_time.values, float(needed.sel(run))
-            line = {"color": COLOURS[depth(cell)], "linewidth": 2.2}
-            part.plot(time, share, **style.SIMULATION | line)
+            part.plot(time, share, **line(COLOURS[depth(cell)], 2.2))
             if np.isfinite(reached):
                 height = float(np.interp(reached, time, share.values))
                 part.plot([reached], [height], "o", color=COLOURS[depth(cell)], zorder=4)

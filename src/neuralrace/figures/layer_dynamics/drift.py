@@ -15,20 +15,20 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, networks
+from neuralrace.figures.layers import label, label_ends, networks
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.balance import imbalance
 
 ROUNDING = 1e-12
 """Gap of rates over the rates below which it is a rounding error."""
-DRIFTS = (
-    ("relu", "offdiagonal_drift", "ReLU,\noff-diagonal", 0),
-    ("relu", "norm_difference_drift", "ReLU,\nsquared norms", 5),
-    ("relu", "neuron_drift", "ReLU, diagonal", -4),
-    ("step_size", "imbalance_drift", "linear", 7),
-)
-"""Experiment, metric and label of what drifts, and how far the label moves up."""
+DRIFTS = {
+    "ReLU, off-diagonal": ("relu", "offdiagonal_drift"),
+    "ReLU, squared norms": ("relu", "norm_difference_drift"),
+    "ReLU, diagonal": ("relu", "neuron_drift"),
+    "linear": ("step_size", "imbalance_drift"),
+}
+"""Experiment and metric of what drifts, by label."""
 
 
 @Figure(
@@ -80,7 +80,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     are means, bars ranges over 20 runs of the linear network and 10 of the other.
     """
     rates: set[float] = set()
-    for index, (experiment, metric, name, shift) in enumerate(DRIFTS):
+    ends = {}
+    for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in sorted(results.cells(experiment), key=learning_rate)
@@ -90,9 +91,13 @@ def panel_c(results: Results, ax: Axes) -> None:
         means = style.point_series(ax, drifts, drifts.values(), **props)
         if index > 0:
             style.slope_one(ax, list(drifts), means[-1])
-        label(ax, max(drifts) * 1.03, means[-1], name, colour, shift)
         rates |= set(drifts)
+        if experiment == "relu":
+            ends[name] = means[-1]
+        else:
+            label(ax, max(drifts), means[-1], name, colour, 7)
     style.loglog(ax, [min(rates), max(rates)])
+    label_ends(ax, ends, [style.COLOURS["relu"]] * len(ends), 0.045)
     ax.set(xlabel="learning rate", ylabel="drift over squared norms")
     ax.set_title("Only the off-diagonal outlasts small steps")
 
@@ -103,7 +108,7 @@ def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> Non
     run = {"init_scale": 0, "seed": list(change["seed"].values).index(style.median_seed(change))}
     start, end = _imbalance(cell, run, 0), _imbalance(cell, run, -1)
     high = float(max(abs(start).max(), abs(end).max()))
-    parts = style.split(ax, 1, 3)[0]
+    parts = style.split(ax, 1, 3, sharey=True)[0]
     for part, matrix, name in zip(
         parts, (start, end, end - start), ("$C$ at the start", "at the end", "change"), strict=True
     ):

@@ -84,7 +84,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     squares = {cell: _first(cell, "initial_imbalance_squared") for _, cell in _cells(results)}
     ends = [float(end) for values in squares.values() for end in (values.min(), values.max())]
-    bins = np.geomspace(min(ends), max(ends), 60)
+    bins = np.geomspace(min(ends), max(ends), 60).tolist()
     for variance, cell in _cells(results):
         values = squares[cell].dropna("seed").values
         ax.hist(values, bins, color=COLOURS[variance], alpha=0.55)

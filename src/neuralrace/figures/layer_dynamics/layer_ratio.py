@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label
+from neuralrace.figures.layers import label, line
 from neuralrace.figures.modes import draw_modes
 from neuralrace.results.cells import Results
 from neuralrace.results.gram import diagonal, vectors
@@ -61,8 +61,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         colour = style.categorical(index)
         for mode in modes:
             at = {"init_scale": scale, "mode": mode}
-            line = {"color": colour, "linewidth": 2.2}
-            ax.plot(time, ratios.sel(at).mean("seed"), **style.SIMULATION | line)
+            ax.plot(time, ratios.sel(at).mean("seed"), **line(colour, 2.2))
             ax.plot(time, theory.sel(at).mean("seed"), **style.THEORY)
         last = ratios.sel(init_scale=scale, mode=modes).isel(time=-1).mean("seed")
         label(ax, end, float(last.mean()), f"scale {scale:g}", colour, 3 * (index > 0))

@@ -86,14 +86,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cells = [*results.cells("small_weights"), networks(results, "growth")[0]]
     for name, text, height, colour in (
-        ("spectral_gap_over_written_bound", "over $|C|_2$, as printed", 8, style.categorical(1)),
-        ("spectral_gap_over_bound", r"over $\sqrt{|C|_2}$", 0.04, style.categorical(2)),
+        ("spectral_gap_over_written_bound", "over $|C|_2$, as printed", 0.8, style.categorical(1)),
+        ("spectral_gap_over_bound", r"over $\sqrt{|C|_2}$", 0.15, style.categorical(2)),
     ):
         ratios = xr.concat(
             [cell.get("metrics", name).isel(pair=0) for cell in cells], "init_scale", join="inner"
         )
         style.over_seeds(ax, ratios["init_scale"], ratios, color=colour)
-        label(ax, float(ratios["init_scale"][1]), height, text, colour)
+        label(ax, 0.45, height, text, colour, xycoords="axes fraction")
     ax.axhline(1, **style.THEORY)
     scales = ratios["init_scale"].values
     ax.set(xscale="log", yscale="log", xlim=(scales.min(), scales.max()))

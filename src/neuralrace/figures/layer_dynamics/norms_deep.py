@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import VARIANCES, depth, label_ends, networks, unit_scale
+from neuralrace.figures.layers import VARIANCES, depth, label_ends, line, networks, unit_scale
 from neuralrace.results.cells import Results
 
 COLOURS = {"growth": style.categorical(0), "growth_standard": style.categorical(1)}
@@ -88,11 +88,11 @@ def _norms(results: Results, experiment: str, ax: Axes) -> None:
     layers = norms["layer"].values
     colours = style.sequential(len(layers))
     for layer, colour in zip(layers, colours, strict=True):
-        ax.plot(time, norms.sel(layer=layer), **style.SIMULATION | {"color": colour})
+        ax.plot(time, norms.sel(layer=layer), **line(colour))
     for difference in trace.cumsum("pair").transpose("pair").values:
         squares: xr.DataArray = norms.isel(layer=0) ** 2 + float(difference)
         ax.plot(time, squares**0.5, **style.THEORY)
     end = style.settling_time(norms, time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, None))
     ends = {f"$|W_{layer}|$": float(norms.sel(layer=layer)[-1]) for layer in layers}
-    label_ends(ax, end, ends, colours, 0.075)
+    label_ends(ax, ends, colours, 0.075)

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, networks
+from neuralrace.figures.layers import label, line, networks
 from neuralrace.results.cells import Results
 from neuralrace.theory.growth_bound import QUOTED_KAPPA1, QUOTED_KAPPA2
 
@@ -68,7 +68,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         (product, PRODUCT, "$|W_2W_1|$", -5),
         (factors, NORMS, "$|W_1||W_2|$", 0),
     ):
-        ax.plot(time, curve, **style.SIMULATION | {"color": colour})
+        ax.plot(time, curve, **line(colour))
         label(ax, end, float(curve.isel(last)), name, colour, shift)
     label(ax, end, target, r"$|\Sigma^{yx}|$", TARGET, 6)
     ax.plot(time, bound, **style.THEORY)

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label_layers
+from neuralrace.figures.layers import label_layers, line
 from neuralrace.results.cells import CellResults, Results
 
 UPPER = (4, 5, 6)
@@ -110,7 +110,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     gaps = cell.get("trajectory", "relative_rate_gap").isel(init_scale=0)
     _pairs(cell, gaps, ax)
     ax.set(ylabel="gap of rates over their sum", ylim=(0, None))
-    style.colour_bar(ax, _norms(cell)["layer"].values, "layer, or lower of a pair")
+    layers = [float(layer) for layer in _norms(cell)["layer"].values]
+    style.colour_bar(ax, layers, "layer, or lower of a pair")
     ax.set_title("Relative to the rates it levels off")
 
 
@@ -142,7 +143,7 @@ def _pairs(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
     time = curves["time"]
     for pair, colour in zip(curves["pair"].values, _colours(cell), strict=False):
         mean = curves.sel(pair=pair).mean("seed")
-        ax.plot(time, mean, **style.SIMULATION | {"color": colour, "linewidth": 2})
+        ax.plot(time, mean, **line(colour, 2))
     _time(time, ax)
 
 
