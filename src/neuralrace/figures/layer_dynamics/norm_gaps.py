@@ -138,8 +138,10 @@ def _dumbbell(ax: Axes, row: int, cell: CellResults, index: int) -> None:
         )
     )
     if not adjacent.notnull().any():
-        if float(relative.max()) < EQUAL:
-            ax.text(0.02, row, "equal norms, up to the step size", va="center")
+        apart = float(relative.max())
+        equal = "equal norms, up to the step size"
+        text = equal if apart < EQUAL else f"gap up to {apart:.0%} of the norms"
+        ax.text(0.02, row, text, va="center")
         return
     norms = cell.get("trajectory", "layer_norm").isel(at | {"time": -1})
     sums = norms.rolling(layer=2).sum().isel(layer=slice(1, None)).transpose("seed", "layer")

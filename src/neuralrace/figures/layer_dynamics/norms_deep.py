@@ -4,7 +4,7 @@ Basu, Mukherjee and Vasudevan, fig. 1 (ii): the norms of all layers grow at the 
 to about a tenth, from the entry variance that the paper prints (a). From the variance of Glorot and
 Bengio, which it cites, layers start with unequal norms, and the smaller ones grow more (b), as what
 gradient flow conserves are differences of squared norms (dashed). So it is with any number of
-layers (c). No layer grows by less than half of the others, or runs away.
+layers (c). In all but a few runs no layer is half of the mean growth away from it.
 """
 
 import xarray as xr
@@ -59,8 +59,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The largest distance of a layer's growth from the mean over layers, over that mean, in each
-    of 60 runs, with the median. Below the lower line layers grow alike, above the upper one a layer
-    has stayed behind or run away.
+    of 60 runs, with the median. Below the lower line layers grow alike; above the upper one some
+    layer grows by less than half of the mean, or by more than one and a half times.
     """
     ax.set(ylim=(0, 0.65), ylabel="furthest layer from mean growth", xlabel="layers")
     depths: list[int] = []
