@@ -1,146 +1,112 @@
 """Biases, not the nonlinearity, make squared layer norms of a ReLU network grow apart.
 
 Basu, Mukherjee and Vasudevan, section 3, have no figure of it. They conclude from eq. 29, on the
-rates of matrices, that nonlinearity breaks the equal growth of adjacent layers' norms. Shown is the
-largest change, over pairs of layers, of the difference of squared Frobenius norms. Without biases
-gradient flow conserves it, and what is left shrinks with the learning rate (c, d); with biases it
-changes by a fixed share of the growth (a), and is conserved again once the squared bias is
-subtracted. On images (b) biases stay small and the steps of mini-batches account for the change.
+rates of matrices, that nonlinearity breaks the equal growth of adjacent layers' norms. Without
+biases the squared norms of all layers grow by one amount (a), as gradient flow conserves their
+differences. With biases they grow apart (b), by the squared biases of the layers below. What is
+left of either law is the step size of descent (c).
 """
 
-from collections.abc import Sequence
+from itertools import accumulate
 
 import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.layers import label_ends, label_layers, line, squared_growth
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 
-WITHOUT, WITH, LESS = "without biases", "with biases", "with biases, less their square"
-STYLES = {
-    WITHOUT: {"color": style.categorical(0), "marker": "o"},
-    WITH: {"color": style.categorical(1), "linestyle": style.LINES[1], "marker": "s"},
-    LESS: {"color": style.categorical(2), "linestyle": style.LINES[3], "marker": "^"},
+DRIFTS = {
+    "with biases": ("relu_biases", "norm_difference_drift"),
+    "less their square": ("relu_biases", "bias_corrected_drift"),
+    "without biases": ("relu", "norm_difference_drift"),
 }
+"""Experiment and metric of what changes, by label."""
 
 
 @Figure(
-    layout="ab;cd",
-    height=3.9,
-    cf={"d": "eq. 29"},
+    layout="abc",
+    height=2.7,
+    cf={"a": "eq. 29"},
     reads={
         "relu": {
-            "trajectory": "imbalance_trace",
-            "metrics": (
-                "early_relative_norm_rate_gap early_relative_rate_gap norm_difference_drift"
-            ),
+            "trajectory": "layer_norm",
+            "metrics": "norm_difference_drift",
         },
         "relu_biases": {
-            "trajectory": "bias_norm imbalance_trace",
-            "metrics": (
-                "bias_corrected_drift early_relative_norm_rate_gap early_relative_rate_gap "
-                "norm_difference_drift"
-            ),
-        },
-        "images": {
-            "trajectory": "bias_norm imbalance_trace",
+            "trajectory": "bias_norm layer_norm",
+            "metrics": "bias_corrected_drift norm_difference_drift",
         },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Networks, and guides."""
+    """Conservation, and the guide."""
     return [
-        *(style.handle(name, **props) for name, props in STYLES.items()),
-        style.BAND,
-        style.handle("c: slope 1", **style.GUIDE),
-        style.handle("d: Basu et al.: squared norms too", **style.PAPER),
+        style.handle("from layer 1, by conservation", **style.THEORY),
+        style.handle("slope 1", **style.GUIDE),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Change over time at the least learning rate, on a mixture of Gaussians."""
-    cells = [finest(results, "relu"), finest(results, "relu_biases")]
-    ends = _changes(cells, ax)
-    ax.set_title(f"Gaussians: {ends[WITHOUT]:.2g} without, {ends[WITH]:.2g} with biases")
+    """Growth of the squared norm of each layer, without biases, in the run of the median change; at
+    the least learning rate, on a mixture of Gaussians. Dashed are layers 2 and 3 as conservation
+    gives them from layer 1.
+    """
+    _growth(finest(results, "relu"), ax)
+    ax.set_title("Without biases layers grow alike")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same on images."""
-    cells = results.cells("images")
-    ends = _changes(cells, ax)
-    values = ", ".join(f"{end:.2g}" for end in ends.values())
-    ax.set_title(f"On {cells[0].spec.dataset.name}, in mini-batches: {values}")
+    """The same with biases. A layer grows by as much as the one below and its squared bias."""
+    _growth(finest(results, "relu_biases"), ax)
+    ax.set_title("With biases they grow apart")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest change over the final squared norms, by learning rate, on the mixture."""
-    without, biased = results.cells("relu"), results.cells("relu_biases")
-    rates, slopes = [learning_rate(cell) for cell in [*without, *biased]], []
-    for cells, metric, name in (
-        (without, "norm_difference_drift", WITHOUT),
-        (biased, "norm_difference_drift", WITH),
-        (biased, "bias_corrected_drift", LESS),
-    ):
-        props = {key: STYLES[name][key] for key in ("color", "marker")}
+    """Largest change of the difference of squared norms, of the pair that changes most, over the
+    final squared norms; markers are means, bars ranges over 10 runs.
+    """
+    rates: list[float] = []
+    ends, colours = {}, [style.categorical(index) for index in range(len(DRIFTS))]
+    for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
-            for cell in cells
+            for cell in sorted(results.cells(experiment), key=learning_rate)
         }
-        for rate, drift in drifts.items():
-            style.points(ax, rate, drift, **props)
-        if name != WITH:
-            style.slope_one(ax, list(drifts), float(drifts[max(drifts)].mean("seed")))
-        means = [float(drift.mean()) for drift in drifts.values()]
-        slopes.append(style.log_slope(list(drifts), means))
-    style.loglog(ax, sorted(set(rates)))
-    ax.set(xlabel="learning rate", ylabel="over final squared norms")
-    ax.set_title("Slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
+        props = {"color": colours[index], "marker": style.marker(index)}
+        means = style.point_series(ax, drifts, drifts.values(), **props)
+        ends[name], rates = means[-1], list(drifts)
+        if index > 0:
+            style.slope_one(ax, rates, means[-1])
+    style.loglog(ax, rates)
+    label_ends(ax, ends, colours, 0.06)
+    ax.set(xlabel="learning rate", ylabel="change over squared norms")
+    ax.set_title("Biases matter at any step size")
 
 
-def panel_d(results: Results, ax: Axes) -> None:
-    r"""Gap between the growth rates of adjacent layers, over the sum of the rates, early in
-    training: of :math:`W_{l+1}^\top W_{l+1}` and :math:`W_l W_l^\top` as matrices, and of squared
-    norms. The paper concludes from the one to the other (dotted).
-    """
-    means = {}
-    for name, experiment in ((WITHOUT, "relu"), (WITH, "relu_biases")):
-        cell, props = finest(results, experiment), STYLES[name]
-        props = {key: props[key] for key in ("color", "marker")}
-        for position, kind in enumerate(("rate", "norm_rate")):
-            gaps = cell.get("metrics", f"early_relative_{kind}_gap").isel(init_scale=0).max("pair")
-            style.points(ax, position + 0.1 * (1 if name == WITH else -1), gaps, **props)
-            means[name, kind] = float(gaps.mean())
-    ax.axhline(means[WITHOUT, "rate"], **style.PAPER)
-    ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
-    ax.set_xticks(range(2), ["as matrices", "squared norms"])
-    gap = means[WITHOUT, "norm_rate"]
-    ax.set_title(f"Squared norms differ by {gap:.0e}")
-
-
-def _changes(cells: Sequence[CellResults], ax: Axes) -> dict[str, float]:
-    """Draws the changes of all cells over time, and returns their final means."""
-    ends = {}
-    for cell in cells:
-        time = cell.trajectory["time"]
-        for name, change in _change(cell).items():
-            style.over_seeds(ax, time, change, **STYLES[name] | {"marker": None})
-            ends[name] = float(change.isel(time=-1).mean())
-    ax.set(ylabel="largest change", xlabel=f"training time ({time.attrs['units']})")
+def _growth(cell: CellResults, ax: Axes) -> None:
+    """Growth of squared norms over time in one run, and what conservation makes of it."""
+    norms = cell.get("trajectory", "layer_norm").isel(init_scale=0)
+    change = cell.get("metrics", "norm_difference_drift").isel(init_scale=0).max("pair")
+    run = {"seed": style.median_seed(change)}
+    growth, time = squared_growth(norms.sel(run)), norms["time"]
+    colours = style.sequential(growth.sizes["layer"])
+    for layer, colour in zip(growth["layer"].values, colours, strict=True):
+        ax.plot(time, growth.sel(layer=layer), **line(colour))
+    for curve in _conserved(cell, growth, run):
+        ax.plot(time, curve, **style.THEORY)
+    ax.set(xlabel=f"training time ({time.attrs['units']})", ylabel="growth of squared norm")
     ax.set_xlim(0, float(time[-1]))
-    return ends
+    label_layers(ax, float(time[-1]), growth.isel(time=-1), colours)
 
 
-def _change(cell: CellResults) -> dict[str, xr.DataArray]:
-    """Largest change over pairs of the difference of squared norms, by name in `LOOKS`."""
-    trace = cell.get("trajectory", "imbalance_trace").isel(init_scale=0)
-    change = trace - trace.isel(time=0)
+def _conserved(cell: CellResults, growth: xr.DataArray, run: dict[str, int]) -> list[xr.DataArray]:
+    """Growth of all layers above the first, from that of the first and from the biases."""
+    layers = growth["layer"].values
     if not cell.spec.layered.bias:
-        return {WITHOUT: abs(change).max("pair")}
-    squares = cell.get("trajectory", "bias_norm").isel(init_scale=0) ** 2
-    hidden = (
-        squares.isel(layer=slice(None, -1)).rename(layer="pair").assign_coords(pair=trace["pair"])
-    )
-    corrected = change - (hidden - hidden.isel(time=0))
-    return {WITH: abs(change).max("pair"), LESS: abs(corrected).max("pair")}
+        return [growth.sel(layer=layers[0])] * (layers.size - 1)
+    biases = squared_growth(cell.get("trajectory", "bias_norm").isel(init_scale=0).sel(run))
+    below = [growth.sel(layer=layers[0]), *(biases.sel(layer=layer) for layer in layers[:-1])]
+    return list(accumulate(below, lambda one, other: one + other.drop_vars("layer")))[1:]

@@ -1,41 +1,50 @@
-r"""What training conserves, and how far the step size lets it drift.
+r"""A linear network conserves the imbalance of its layers, a ReLU network its diagonal.
 
 Basu, Mukherjee and Vasudevan, theorem 1 and section 3, have no figure of it. In a linear network
-the imbalance :math:`C = W_{l+1}^\top W_{l+1} - W_l W_l^\top` of adjacent layers drifts in
-proportion to the learning rate (a): gradient flow conserves it, as both parts change at one rate
-along the gradient (b). In a ReLU network without biases the rates differ as matrices, as the paper
-says, and the off-diagonal part changes at any step size. But the diagonal, neuron by neuron, and
-with it the difference of squared norms, are conserved (c), which the paper does not see.
+the imbalance :math:`C = W_{l+1}^\top W_{l+1} - W_l W_l^\top` of adjacent layers ends as it began
+(a): both parts change at one rate along the gradient, and what is left is the step size of descent
+(c). In a ReLU network without biases the rates differ as matrices, as the paper says, and the
+off-diagonal part changes at any step size. But the diagonal, neuron by neuron, and with it the
+difference of squared norms, are conserved (b, c), which the paper does not see.
 """
 
-from typing import Any
-
 import numpy as np
+import xarray as xr
+from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.layers import label, label_ends, networks
 from neuralrace.figures.sweeps import finest, learning_rate
-from neuralrace.results.cells import Results
+from neuralrace.results.cells import CellResults, Results
+from neuralrace.theory.balance import imbalance
 
-QUANTITIES = {
-    "offdiagonal_drift": "off-diagonal part of $C$",
-    "neuron_drift": "diagonal of $C$",
-    "norm_difference_drift": "difference of squared norms",
+ROUNDING = 1e-12
+"""Gap of rates over the rates below which it is a rounding error."""
+DRIFTS = {
+    "ReLU, off-diagonal": ("relu", "offdiagonal_drift"),
+    "ReLU, squared norms": ("relu", "norm_difference_drift"),
+    "ReLU, diagonal": ("relu", "neuron_drift"),
+    "linear": ("step_size", "imbalance_drift"),
 }
-LINEAR = {"color": style.COLOURS["gated"], "marker": "o"}
-RELU = {"color": style.COLOURS["relu"], "marker": "s"}
+"""Experiment and metric of what drifts, by label."""
 
 
 @Figure(
-    layout="abc",
-    height=2.7,
+    layout="aac;bbc",
+    height=3.9,
     cf={"a": "theorem 1", "b": "eq. 29"},
     reads={
+        "growth": {
+            "trajectory": "weight_1 weight_2",
+            "metrics": "imbalance_drift",
+        },
         "step_size": {
             "metrics": "early_relative_rate_gap imbalance_drift",
         },
         "relu": {
+            "trajectory": "weight_1 weight_2",
             "metrics": (
                 "early_relative_rate_gap neuron_drift norm_difference_drift offdiagonal_drift"
             ),
@@ -43,77 +52,82 @@ RELU = {"color": style.COLOURS["relu"], "marker": "s"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Pairs of layers of the linear network, quantities of the ReLU network, and the guide."""
-    pairs = results.cells("step_size")[0].get("metrics", "imbalance_drift")["pair"].values
-    return [
-        *(
-            style.handle(f"a: layers {pair}, {pair + 1}", linestyle="", **props)
-            for pair, props in zip(pairs, style.sequential_styles(len(pairs)), strict=True)
-        ),
-        *(
-            style.handle(f"c: {name}", linestyle="", **_part(index))
-            for index, name in enumerate(QUANTITIES.values())
-        ),
-        style.handle("slope 1", **style.GUIDE),
-    ]
+    """The guide of c."""
+    return [style.handle("c: slope 1", **style.GUIDE)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Largest drift of the imbalance of a linear network, over the final squared norms; markers are
-    means, bars ranges over seeds.
+    r""":math:`C` between the first two layers of a linear network, before and after training, and
+    the change; rows and columns are the six hidden units. The run is that of the median drift. The
+    gap of both rates is that along the gradient early in training, over the sum of the rates, the
+    largest of 20 runs of four layers.
     """
-    cells = results.cells("step_size")
-    rates = list(map(learning_rate, cells))
-    pairs = cells[0].get("metrics", "imbalance_drift")["pair"].values
-    slopes = []
-    for pair, props in zip(pairs, style.sequential_styles(len(pairs)), strict=True):
-        drifts = [
-            cell.get("metrics", "imbalance_drift").isel(init_scale=0).sel(pair=pair)
-            for cell in cells
-        ]
-        style.point_series(ax, rates, drifts, **props)
-        means = [float(drift.mean()) for drift in drifts]
-        style.slope_one(ax, rates, means[int(np.argmax(rates))])
-        slopes.append(style.log_slope(rates, means))
-    style.loglog(ax, rates)
-    ax.set(xlabel="learning rate", ylabel="drift of $C$ over squared norms")
-    ax.set_title(f"Linear: slope {np.mean(slopes):.2f}")
+    cell = networks(results, "growth")[0]
+    gap = finest(results, "step_size").get("metrics", "early_relative_rate_gap")
+    _matrices(cell, "imbalance_drift", gap, ax)
+    ax.set_title("Linear layers conserve their imbalance")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Gap between the rates of both parts of :math:`C` along the gradient, over the sum of the
-    rates, early in training: rounding in a linear network, and not in a ReLU network; pairs side by
-    side.
-    """
-    means = []
-    experiments = {"linear": ("step_size", LINEAR), "ReLU": ("relu", RELU)}
-    for position, (experiment, props) in enumerate(experiments.values()):
-        cell = finest(results, experiment)
-        gaps = cell.get("metrics", "early_relative_rate_gap").isel(init_scale=0)
-        for index, pair in enumerate(gaps["pair"].values):
-            at = position + 0.16 * (index - (gaps.sizes["pair"] - 1) / 2)
-            style.points(ax, at, gaps.sel(pair=pair), **props)
-        means.append(float(gaps.mean()))
-    ax.set(yscale="log", ylabel="relative gap of rates", xlim=(-0.5, 1.5))
-    ax.set_xticks(range(2), list(experiments))
-    ax.set_title(f"Gap {means[0]:.0e} and {means[1]:.2g}")
+    """The same of a ReLU network without biases, of 10 runs."""
+    cell = finest(results, "relu")
+    _matrices(cell, "offdiagonal_drift", cell.get("metrics", "early_relative_rate_gap"), ax)
+    ax.set_title("ReLU layers conserve only its diagonal")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest drift in a ReLU network without biases, of the pair that drifts most."""
-    cells = results.cells("relu")
-    rates, slopes = list(map(learning_rate, cells)), []
-    for index, metric in enumerate(QUANTITIES):
-        drifts = [cell.get("metrics", metric).isel(init_scale=0).max("pair") for cell in cells]
-        means = [float(drift.mean()) for drift in drifts]
-        style.point_series(ax, rates, drifts, **_part(index))
-        if metric != "offdiagonal_drift":
-            style.slope_one(ax, rates, means[int(np.argmax(rates))])
-        slopes.append(style.log_slope(rates, means))
-    style.loglog(ax, rates)
+    """Largest drift over the final squared norms, of the pair of layers that drifts most; markers
+    are means, bars ranges over 20 runs of the linear network and 10 of the other.
+    """
+    rates: set[float] = set()
+    ends = {}
+    for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
+        drifts = {
+            learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
+            for cell in sorted(results.cells(experiment), key=learning_rate)
+        }
+        colour = style.COLOURS["relu" if experiment == "relu" else "gated"]
+        props = {"color": colour, "marker": style.marker(index)}
+        means = style.point_series(ax, drifts, drifts.values(), **props)
+        if index > 0:
+            style.slope_one(ax, list(drifts), means[-1])
+        rates |= set(drifts)
+        if experiment == "relu":
+            ends[name] = means[-1]
+        else:
+            label(ax, max(drifts), means[-1], name, colour, 7)
+    style.loglog(ax, [min(rates), max(rates)])
+    label_ends(ax, ends, [style.COLOURS["relu"]] * len(ends), 0.045)
     ax.set(xlabel="learning rate", ylabel="drift over squared norms")
-    ax.set_title("ReLU: slopes " + ", ".join(f"{abs(slope):.2f}" for slope in slopes))
+    ax.set_title("Only the off-diagonal outlasts small steps")
 
 
-def _part(index: int) -> dict[str, Any]:
-    return {"color": style.categorical(index + 2), "marker": style.marker(index)}
+def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> None:
+    """Draws the imbalance of the first two layers at the start and at the end, and its change."""
+    change = cell.get("metrics", drift).isel(init_scale=0, pair=0)
+    run = {"init_scale": 0, "seed": list(change["seed"].values).index(style.median_seed(change))}
+    start, end = _imbalance(cell, run, 0), _imbalance(cell, run, -1)
+    high = float(max(abs(start).max(), abs(end).max()))
+    parts = style.split(ax, 1, 3, sharey=True)[0]
+    for part, matrix, name in zip(
+        parts, (start, end, end - start), ("$C$ at the start", "at the end", "change"), strict=True
+    ):
+        image = style.heat(part, matrix, -high, high, aspect="equal")
+        part.set_title(name, loc="center")
+        part.spines[["top", "right"]].set_visible(True)
+    parts[0].set_ylabel("hidden unit")
+    largest = float(gap.max())
+    apart = "rounding error" if largest < ROUNDING else f"up to {largest:.0%}"
+    parts[1].set_xlabel(f"rates of both parts differ by {apart}")
+    bar = ax.figure.figure.colorbar(image, ax=list(parts), pad=0.02, aspect=12, shrink=0.8)
+    bar.set_label("entry")
+
+
+def _imbalance(
+    cell: CellResults, run: dict[str, int], snapshot: int
+) -> Float[np.ndarray, "unit unit"]:
+    below, above = (
+        cell.get("trajectory", f"weight_{layer}").isel(run | {"snapshot": snapshot}).values
+        for layer in (1, 2)
+    )
+    return imbalance(below, above)

@@ -1,45 +1,43 @@
 """What Glorot initialisation makes of the layer norms and of their imbalance.
 
 Basu, Mukherjee and Vasudevan, corollary 2.3, have no figure of it. They state that the expected gap
-of layer norms is zero, and infer it from a vanishing expected imbalance :math:`C`. The gap of a
-draw is positive (a), and so is the expected square of :math:`C` (b), for which there is a formula.
-What vanishes with the entry variance that the proof writes, :math:`1/(n_{l-1} n_l)`, is the
-difference of the expected squared norms; with that of Glorot and Bengio, :math:`2/(n_{l-1}+n_l)`,
-layers of different shape differ in these too (c). Nor is :math:`C` small against the matrices that
-it is the difference of (d).
+of layer norms is zero (the diagonal in a), and infer it from a vanishing expected imbalance
+:math:`C`. Layers of one draw have unequal norms, and the expected square of :math:`C` is positive,
+for which there is a formula (b). What is equal under the entry variance that the proof writes,
+:math:`1/(n_{l-1} n_l)`, are the expected squared norms; under that of Glorot and Bengio,
+:math:`2/(n_{l-1}+n_l)`, layers of different shape differ in these too. Nor is :math:`C` small
+against the matrices that it is the difference of (c).
 """
 
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import seaborn as sns
 import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.layers import VARIANCES, networks, unit_scale
 from neuralrace.figures.sweeps import layer_widths
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.balance import expected_imbalance, glorot_squared_norm
 
-STYLES = {
-    "product": {"color": style.categorical(0), "marker": "o"},
-    "standard": {"color": style.categorical(1), "marker": "s"},
-}
-NAMES = {"product": "$1/(n_{l-1}n_l)$", "standard": "$2/(n_{l-1}+n_l)$"}
+COLOURS = {"product": style.categorical(0), "standard": style.categorical(1)}
+NAMES = {"product": "$1/(n_{l-1}n_l)$, as printed", "standard": "$2/(n_{l-1}+n_l)$, as cited"}
 """Entry variance by its name in the initialiser."""
 
 
 @Figure(
-    layout="abcd",
-    height=2.4,
+    layout="abc",
+    height=2.7,
+    widths=(1.1, 1.2, 0.8),
     cf={"a": "cor. 2.3"},
     reads={
         "glorot_moments": {
             "metrics": "initial_imbalance_squared initial_norm_gap initial_squared_norm",
         },
-        "growth": {
+        "growth growth_standard": {
             "metrics": "initial_relative_imbalance",
         },
     },
@@ -48,8 +46,8 @@ def legend(results: Results) -> style.Handles:
     """Entry variances and expectations."""
     return [
         *(
-            style.handle(f"variance {NAMES[cell.spec.init.variance]}", **_props(cell))
-            for cell in _cells(results)
+            style.handle(f"variance {NAMES[variance]}", color=COLOURS[variance], linewidth=4)
+            for variance, _ in _cells(results)
         ),
         style.handle("expected", **style.THEORY),
         style.handle("Basu et al.: expected", **style.PAPER),
@@ -57,65 +55,62 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Gap between the norms of the first two layers over draws of the printed variance, and its
-    mean (full line).
+    """Norms of both layers in 4,000 draws of either variance, and the root of the expected squared
+    norms (crosses). The gap is the mean distance of the two norms; the paper expects all draws on
+    the diagonal.
     """
-    gap = _first(_printed(results), "initial_norm_gap")
-    _spread(ax, gap, _props(_printed(results))["color"])
-    ax.axvline(0, **style.PAPER)
-    ax.set(xlabel=r"gap of norms $||W_2|-|W_1||$")
-    ax.set_title(f"Gap {float(gap.mean()):.2f} on average")
+    for variance, cell in _cells(results):
+        first, second = (
+            cell.get("metrics", "initial_squared_norm").isel(init_scale=0, layer=layer) ** 0.5
+            for layer in (0, 1)
+        )
+        dots: dict[str, Any] = {"color": COLOURS[variance], "alpha": 0.3, "markeredgewidth": 0}
+        ax.plot(first, second, ".", markersize=1.6, rasterized=True, **dots)
+        below, above = (value**0.5 for value in _expected(cell)[:2])
+        ax.plot([below], [above], color="black", marker="+", markersize=8, zorder=4)
+        gap = float(_first(cell, "initial_norm_gap").mean())
+        under = float(second.min()) - 0.05
+        text = f"mean gap {gap:.2f}"
+        ax.text(0.7 * below, under, text, color=COLOURS[variance], va="top")
+    high = max(ax.get_xlim()[1], ax.get_ylim()[1])
+    ax.plot([0, high], [0, high], **style.PAPER)
+    ax.set(xlim=(0, high), ylim=(0, high), xlabel="$|W_1|$", ylabel="$|W_2|$")
+    ax.set_title("Norms of a draw are unequal")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Squared norm of the imbalance over the same draws, its mean, and the formula for it."""
-    cell = _printed(results)
-    squares = _first(cell, "initial_imbalance_squared")
-    (first, second, *_), (below, mid, above, *_) = _expected(cell), layer_widths(cell)
-    expected = expected_imbalance(first, second, below, mid, above)
-    _spread(ax, squares, _props(cell)["color"])
-    ax.axvline(expected, **style.THEORY)
-    ax.axvline(0, **style.PAPER)
-    ax.set(xlabel="$|C|_F^2$")
-    ax.set_title(f"Mean {float(squares.mean()):.3f}, formula {expected:.3f}")
+    """Squared norm of the imbalance of the same draws, its mean (triangles), and the formula for
+    it (dashed).
+    """
+    squares = {cell: _first(cell, "initial_imbalance_squared") for _, cell in _cells(results)}
+    ends = [float(end) for values in squares.values() for end in (values.min(), values.max())]
+    bins = np.geomspace(min(ends), max(ends), 60).tolist()
+    for variance, cell in _cells(results):
+        values = squares[cell].dropna("seed").values
+        ax.hist(values, bins, color=COLOURS[variance], alpha=0.55)
+        (first, second, *_), (below, mid, above, *_) = _expected(cell), layer_widths(cell)
+        ax.axvline(expected_imbalance(first, second, below, mid, above), **style.THEORY)
+        mean = {"color": COLOURS[variance], "marker": "^", "markersize": 5, "clip_on": False}
+        ax.plot([float(values.mean())], [0], **mean, zorder=5)
+    ax.set(xscale="log", xlabel="$|C|_F^2$", ylabel="draws")
+    ax.set_title("The mean of $|C|_F^2$ is not zero")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Squared norms of the layers at both entry variances; markers are means over draws, bars their
-    ranges, and dashes the expectation.
+    r"""Norm of :math:`C` over the sum of those of :math:`W_2^\top W_2` and :math:`W_1W_1^\top`, in
+    60 starts of the network with two layers, with the median; the paper expects it near zero.
     """
-    cells = _cells(results)
-    for index, cell in enumerate(cells):
-        squares = cell.get("metrics", "initial_squared_norm").isel(init_scale=0)
-        for layer, value in zip(squares["layer"].values, _expected(cell), strict=True):
-            at = layer + 0.24 * (index - (len(cells) - 1) / 2)
-            style.points(ax, at, squares.sel(layer=layer), **_props(cell))
-            ax.plot([at - 0.1, at + 0.1], [value, value], **style.THEORY)
-    layers = squares["layer"].values
-    ax.set(xlabel="layer", ylabel="$|W|_F^2$", ylim=(0, None), xticks=layers)
-    ax.set_xlim(layers[0] - 0.5, layers[-1] + 0.5)
-    ratios = [_expected(cell)[0] / _expected(cell)[1] for cell in cells]
-    ax.set_title("First over second: " + ", ".join(f"{ratio:.2g}" for ratio in ratios))
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    r"""Norm of :math:`C` over the sum of those of :math:`W_2^\top W_2` and :math:`W_1W_1^\top`,
-    over starts of the network with two layers; the paper expects it near zero.
-    """
-    cell = min(results.cells("growth"), key=lambda cell: len(cell.spec.layered.hidden))
-    share = _first(cell, "initial_relative_imbalance")
-    _spread(ax, share, _props(cell)["color"])
-    ax.axvline(0, **style.PAPER)
-    ax.set(xlabel="$|C|_F$ over the norms")
-    ax.set_title(f"$C$ is {float(share.mean()):.0%} of its parts")
-
-
-def _spread(ax: Axes, values: xr.DataArray, colour: tuple[float, float, float]) -> None:
-    """Draws a histogram, and the mean as a line."""
-    values = values.dropna("seed")
-    sns.histplot(values.values, stat="density", color=colour, alpha=0.45, linewidth=0, ax=ax)
-    ax.axvline(float(values.mean()) if values.size else np.nan, color=colour)
-    ax.set_ylabel("density")
+    ax.set(ylim=(-0.02, 1), xlim=(-0.6, 1.6), ylabel="$|C|_F$ over its parts")
+    for column, (experiment, variance) in enumerate(zip(VARIANCES, COLOURS, strict=True)):
+        cell = networks(results, experiment)[0]
+        share = (
+            cell.get("metrics", "initial_relative_imbalance").isel(unit_scale(cell)).isel(pair=0)
+        )
+        style.single_runs(ax, column, share, 0.3, color=COLOURS[variance], marker="o", markersize=2)
+    ax.axhline(0, **style.PAPER)
+    ax.set_xticks(range(2), ["printed", "cited"])
+    ax.set_xlabel("entry variance")
+    ax.set_title("$C$ is not small")
 
 
 def _first(cell: CellResults, metric: str) -> xr.DataArray:
@@ -123,18 +118,10 @@ def _first(cell: CellResults, metric: str) -> xr.DataArray:
     return cell.get("metrics", metric).isel(init_scale=0, pair=0)
 
 
-def _cells(results: Results) -> list[CellResults]:
-    """Cells by entry variance, the printed one first."""
+def _cells(results: Results) -> list[tuple[str, CellResults]]:
+    """Cells with their entry variance, the printed one first."""
     by_variance = {cell.spec.init.variance: cell for cell in results.cells("glorot_moments")}
-    return [by_variance[variance] for variance in STYLES if variance in by_variance]
-
-
-def _printed(results: Results) -> CellResults:
-    return _cells(results)[0]
-
-
-def _props(cell: CellResults) -> dict[str, Any]:
-    return STYLES[cell.spec.init.variance]
+    return [(name, by_variance[name]) for name in COLOURS if name in by_variance]
 
 
 def _expected(cell: CellResults) -> list[float]:

@@ -1,25 +1,28 @@
 r"""How unequal two layers end that start aligned and unequal.
 
 Basu, Mukherjee and Vasudevan, corollary 2.4, have no figure of it. They let the ratio of two
-aligned layers fall to 1. It ends where the conserved difference of squares puts it (triangles),
-:math:`(\delta + \sqrt{\delta^2 + 4 s^2})/2s`: near 1 from small weights only (a, b), and from large
-weights, where modes shrink, it moves away from 1 (c). That layers evolve mode by mode (eq. 13)
-holds at any depth (d).
+aligned layers fall to 1. It ends where the conserved difference of squares :math:`\delta` puts it,
+:math:`(\delta + \sqrt{\delta^2 + 4 s^2})/2s` (b): near 1 from small weights only, and from large
+weights, where modes shrink, it moves away from 1 (a). That layers evolve mode by mode (eq. 13)
+holds at any depth (c).
 """
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.layers import label, line
 from neuralrace.figures.modes import draw_modes
 from neuralrace.results.cells import Results
 from neuralrace.results.gram import diagonal, vectors
 
 
 @Figure(
-    layout="abcd",
-    height=2.5,
-    cf={"b": "cor. 2.4", "d": "eq. 13"},
+    layout="abc",
+    height=2.7,
+    widths=(1.25, 1.0, 1.0),
+    cf={"a": "cor. 2.4", "c": "eq. 13"},
     reads={
         "unequal_layers": {
             "trajectory": "gram",
@@ -33,61 +36,79 @@ from neuralrace.results.gram import diagonal, vectors
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes by singular value, eq. 13, and both limits."""
+    """Eq. 13, and both limits."""
     return [
-        *style.mode_handles(results.cell("unequal_layers").strength),
         style.handle("eq. 13", **style.THEORY),
-        style.handle(r"limit from $\delta$ and $s$", color="0.3", marker="<", linestyle=""),
+        style.handle("equal", **style.GUIDE),
         style.handle("Basu et al.: limit", **style.PAPER),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Ratio of the larger to the smaller layer in each mode, from small weights."""
-    _ratio(results, 0, ax)
+    """Ratio of the larger to the smaller of two layers in each of three modes, from three scales of
+    the start: weights below, near and above those that are learned. Lines are means over 5 runs.
+    """
+    cell = results.cell("unequal_layers")
+    encoder, decoder, _ = vectors(cell)
+    ratios = (diagonal(encoder) / diagonal(decoder)) ** 0.5
+    ratios = ratios.where(ratios >= 1, 1 / ratios)
+    strengths = cell.get("theory", "layer_strength")
+    theory = strengths.max("layer") / strengths.min("layer")
+    time, modes = cell.flow_time, list(style.mode_colours(cell.strength))
+    end = style.settling_time(ratios.isel(init_scale=1).sel(mode=modes), time)
+    scales = ratios["init_scale"].values
+    for index, scale in enumerate(scales):
+        colour = style.categorical(index)
+        for mode in modes:
+            at = {"init_scale": scale, "mode": mode}
+            ax.plot(time, ratios.sel(at).mean("seed"), **line(colour, 2.2))
+            ax.plot(time, theory.sel(at).mean("seed"), **style.THEORY)
+        last = ratios.sel(init_scale=scale, mode=modes).isel(time=-1).mean("seed")
+        label(ax, end, float(last.mean()), f"scale {scale:g}", colour, 3 * (index > 0))
+    ax.axhline(1, **style.PAPER)
+    ax.set(xlabel=r"time (units of $\tau$)", ylabel="larger over smaller layer", xlim=(0, end))
+    ax.set(yscale="log", ylim=(0.9, None))
+    ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+    ax.set_yticks([], minor=True)
+    ax.set_title("Only small weights become equal")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same from weights near those that are learned: the claimed limit is missed."""
-    _ratio(results, 1, ax)
+    """Ratio at the end against the limit that the conserved difference and the singular value give,
+    for each mode, scale (in the colours of a) and run.
+    """
+    cell = results.cell("unequal_layers")
+    ends = cell.get("metrics", "final_layer_ratio").sel(
+        mode=list(style.mode_colours(cell.strength))
+    )
+    limits = ends / cell.get("metrics", "final_layer_ratio_over_limit")
+    high = 1.2 * float(ends.max())
+    ax.plot([0.9, high], [0.9, high], **style.GUIDE)
+    for index in range(ends.sizes["init_scale"]):
+        at = {"init_scale": index}
+        props = {"color": style.categorical(index), "marker": style.marker(index)}
+        x, y = (np.ravel(values.isel(at).values) for values in (limits, ends))
+        ax.plot(x, y, linestyle="", alpha=0.7, **props)
+    ax.axhline(1, **style.PAPER)
+    ax.set(xscale="log", yscale="log", xlim=(0.9, high), ylim=(0.9, high))
+    ax.set(xlabel=r"limit from $\delta$ and $s$", ylabel="ratio at the end")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+        axis.set_ticks([], minor=True)
+    ax.set_title("The conserved difference sets it")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """The same from large weights, which have to shrink: the ratio rises."""
-    _ratio(results, -1, ax)
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Mode strengths of a network with four aligned layers of unequal strength, and how far the
-    largest distance from eq. 13 is, over the largest target.
+    """Mode strengths of a network with four aligned layers of unequal strength, labelled by
+    singular value; mean and range over 5 runs.
     """
     cell = results.cell("decoupled_modes")
     modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
     closed = cell.get("theory", "mode_strength", solution="layered_modes").isel(init_scale=0)
     draw_modes(ax, cell, modes, closed)
-    off = float(abs(modes - closed).max() / cell.target.max())
-    ax.set(xlabel=r"time (units of $\tau$)", ylabel="mode strength")
-    ax.set(xlim=(0, style.settling_time(modes, cell.flow_time)), ylim=(0, None))
-    ax.set_title(f"Off by {off:.1%}")
-
-
-def _ratio(results: Results, index: int, ax: Axes) -> None:
-    cell = results.cell("unequal_layers")
-    encoder, decoder, _ = vectors(cell)
-    ratio = (diagonal(encoder) / diagonal(decoder)).isel(init_scale=index) ** 0.5
-    ratio = ratio.where(ratio >= 1, 1 / ratio)
-    layers = cell.get("theory", "layer_strength").isel(init_scale=index)
-    draw_modes(ax, cell, ratio, layers.max("layer") / layers.min("layer"))
-    ends = cell.get("metrics", "final_layer_ratio").isel(init_scale=index)
-    limit = ends / cell.get("metrics", "final_layer_ratio_over_limit").isel(init_scale=index)
-    end = style.settling_time(ratio, cell.flow_time)
+    end = style.settling_time(modes, cell.flow_time)
     for mode, colour in style.mode_colours(cell.strength).items():
-        level = limit.sel(mode=mode).mean("seed")
-        ax.plot(end, level, marker="<", color=colour, markersize=5, clip_on=False, zorder=4)
-    ax.axhline(1, **style.PAPER)
-    ax.set(xlabel=r"time (units of $\tau$)", ylabel="larger over smaller layer")
-    ax.set(xlim=(0, end), ylim=(0, None))
-    start = float(ratio.isel(time=0).mean())
-    low, high = float(ends.min()), float(ends.max())
-    scale = float(ratio["init_scale"])
-    ax.set_title(f"Scale {scale:g}: {start:.2g} to {low:.2f}\u2013{high:.2f}")
+        last, s = float(modes.sel(mode=mode)[:, -1].mean()), float(cell.strength.sel(mode=mode))
+        label(ax, end, last, f"$s$ = {s:.3g}", colour)
+    ax.set(xlabel=r"time (units of $\tau$)", ylabel="mode strength", xlim=(0, end), ylim=(0, None))
+    ax.set_title("Each mode evolves alone")

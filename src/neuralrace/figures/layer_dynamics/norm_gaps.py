@@ -1,13 +1,11 @@
-r"""Gaps between layer norms and what bounds them, for every kind of start.
+r"""The gap between layer norms stays below its bound, and closes as layers grow.
 
-Basu, Mukherjee and Vasudevan, lemma 2 and its corollaries, have no figure of these. Rows are
-starts: law, scale, and widths of the layers; of several pairs of layers, the largest value counts.
-The gap of Frobenius norms keeps within the square root of the trace of the imbalance :math:`C` at
-the start (a, b), of any two layers too (corollary 2.1). It is not invariant, as theorem 3 has it:
-it is :math:`|\mathrm{tr}\,C|` over the sum of the norms, and shrinks as they grow (a, c). The bound
-of eq. 11 on spectral norms lacks a root, and breaks for small weights (b). Balanced starts
-(corollary 2.2) keep equal norms up to the step size; semi-orthogonal ones, which the corollary does
-not mean, are not balanced.
+Basu, Mukherjee and Vasudevan, lemma 2 and its corollaries, have no figure of these. The gap of the
+Frobenius norms of adjacent layers is at most the root of the trace of the imbalance :math:`C` at
+the start (a). It is not invariant, as theorem 3 has it, but :math:`|\mathrm{tr}\,C|` over the sum
+of the norms, so that it closes as they grow. Eq. 11, on spectral norms, lacks that root, and breaks
+for small weights (b). Balanced layers (corollary 2.2) keep equal norms up to the step size;
+semi-orthogonal ones, which the corollary does not mean, are not balanced.
 """
 
 from typing import Any
@@ -18,35 +16,31 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.sweeps import layer_widths
+from neuralrace.figures.layers import VARIANCES, depth, label, networks, unit_scale
 from neuralrace.results.cells import CellResults, Results
-from neuralrace.theory.balance import norm_gap
+from neuralrace.theory.balance import norm_gap, norm_gap_bound
 
-EXPERIMENTS = ("balanced_start", "small_weights", "growth")
-FLOOR = 1e-6
-"""Smaller values are drawn at this value, with the marker `EDGE`."""
-INITIAL = {"color": style.categorical(0), "marker": "o", "markerfacecolor": "white"}
-FINAL = {"color": style.categorical(0), "marker": "o"}
-BOUND = {"color": "black", "marker": "|", "markersize": 7, "markeredgewidth": 1.2}
-IDENTITY = {"color": "black", "marker": "x", "markersize": 3}
-EDGE = {"color": style.categorical(0), "marker": "<"}
-TRACE = {"color": style.categorical(2), "marker": "^"}
-ANY = {"color": style.categorical(1), "marker": "D", "markerfacecolor": "white"}
-SPECTRAL = {"color": style.categorical(3), "marker": "s"}
-WRITTEN = {"color": style.PAPER["color"], "marker": "v"}
+START: dict[str, Any] = {"color": style.categorical(0), "marker": "o", "markerfacecolor": "white"}
+END: dict[str, Any] = {"color": style.categorical(0), "marker": "o", "markersize": 4.5}
+IDENTITY: dict[str, Any] = {"color": "black", "marker": "|", "markersize": 7, "zorder": 4}
+LARGEST: dict[str, Any] = {"color": "0.4", "marker": "x", "markersize": 3.5}
+EQUAL = 0.01
+"""Gap over the sum of the norms below which norms that start equal are called equal."""
+STARTS = {"zero_balanced": "balanced", "orthogonal": "semi-orthogonal"}
+"""Names of starts that are not random."""
 
 
 @Figure(
-    layout="abc",
-    height=3.9,
-    widths=(1.15, 1.0, 1.0),
-    cf={"a": "eq. 8", "b": "lemma 2", "c": "theorem 3"},
+    layout="ab",
+    height=3.4,
+    widths=(1.7, 1.0),
+    cf={"a": "lemma 2", "b": "eq. 11"},
     reads={
-        "growth small_weights balanced_start": {
+        "growth growth_standard small_weights balanced_start": {
             "trajectory": "imbalance_trace layer_norm",
             "metrics": (
-                "any_pair_gap_over_bound final_norm_gap initial_norm_gap norm_gap_identity_error "
-                "norm_gap_over_bound norm_gap_rise"
+                "any_pair_gap_over_bound final_norm_gap final_relative_norm_gap initial_norm_gap "
+                "norm_gap_over_bound"
             ),
         },
         "growth small_weights": {
@@ -55,124 +49,110 @@ WRITTEN = {"color": style.PAPER["color"], "marker": "v"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gaps, their bounds, and guides."""
+    """Gaps at both ends, and the largest."""
     styles = {
-        "gap at the start, c: largest": INITIAL,
-        "gap at the end": FINAL,
-        f"below {FLOOR:.0e}": EDGE,
-        r"a: $\sqrt{|\mathrm{tr}\,C|}$": BOUND,
-        r"a: $|\mathrm{tr}\,C|$ over sum of norms": IDENTITY,
-        r"b: over $\sqrt{|\mathrm{tr}\,C|}$": TRACE,
-        "b: any two layers": ANY,
-        r"b: spectral, over $\sqrt{|C|_2}$": SPECTRAL,
-        "b: Basu et al., over $|C|_2$": WRITTEN,
+        "gap at the start": START,
+        "at the end": END,
+        "at the end, by conservation": IDENTITY,
+        "largest of any two layers": LARGEST,
     }
-    return [
-        *(style.handle(name, linestyle="", **props) for name, props in styles.items()),
-        style.handle("c: Basu et al.: invariant", **style.PAPER),
-        style.handle("b: where a bound breaks", **style.GUIDE),
-    ]
+    return [style.handle(name, linestyle="", **props) for name, props in styles.items()]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Gap of adjacent layer norms at the start and at the end; bars are ranges over seeds. Black
-    are means of the bound of the trace, and of the gap at the end by the identity, which is told
-    how far it is off, in norms.
+    r"""Gap over its bound :math:`\sqrt{|\mathrm{tr}\,C|}` (dashed), from the start (open) to the
+    end (filled): means over pairs of adjacent layers and over runs, 60 of each random start and 10
+    of the others. The stroke is what conservation gives for the end, :math:`|\mathrm{tr}\,C|` over
+    the sum of the norms. The cross is the largest of any two layers in any run, at any time, over
+    their own bound (corollary 2.1). Rows are numbers of layers and factors of the weights, for the
+    entry variance that the paper prints and for that of the paper it cites.
     """
     rows = _rows(results)
-    error = 0.0
-    for row, (cell, index) in enumerate(rows):
-        at = {"init_scale": index}
-        trace = cell.get("trajectory", "imbalance_trace").isel(at | {"time": 0})
-        norms = cell.get("trajectory", "layer_norm").isel(at | {"time": -1})
-        sums = norms.rolling(layer=2).sum().isel(layer=slice(1, None))
-        trace = trace.transpose("seed", "pair")
-        gap = norm_gap(trace.values, sums.transpose("seed", "layer").values)
-        identity = trace.copy(data=gap)
-        for values, props in (
-            (cell.get("metrics", "initial_norm_gap").isel(at), INITIAL),
-            (cell.get("metrics", "final_norm_gap").isel(at), FINAL),
-            ((abs(trace) ** 0.5).max("pair").mean("seed").expand_dims("seed"), BOUND),
-            (identity.max("pair").mean("seed").expand_dims("seed"), IDENTITY),
-        ):
-            _point(ax, row, values, props)
-        error = np.fmax(error, cell.get("metrics", "norm_gap_identity_error").isel(at).max())
-    _name(ax, rows)
-    ax.set(xlabel="gap of norms", xlim=(FLOOR / 2, None))
-    ax.set_title(rf"It is $|\mathrm{{tr}}\,C|$ over the sum to {float(error):.1g}")
+    ax.set_title("Gaps stay below the bound, and close")
+    ax = style.named_rows(ax, [name for name, _, _ in rows])
+    ax.set(xlim=(0, 1.05), xlabel="gap of norms over its bound")
+    ax.tick_params(axis="y", length=0)
+    ax.axvline(1, **style.THEORY)
+    ax.text(0.99, 0.1, "bound", ha="right", va="center")
+    for row, (_, cell, index) in enumerate(rows):
+        if cell is not None:
+            _dumbbell(ax, row, cell, index)
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Largest gap over its bound, which breaks to the right of the grey line: of Frobenius norms
-    over the root of the trace, of any two layers over that of all traces between, and of spectral
-    norms over the norm of :math:`C`, as eq. 11 prints it, and over its root.
+    """Largest gap of spectral norms in a run over the bound of eq. 11, as printed and with the root
+    that it lacks, at two layers; lines are means and bands ranges over 60 runs. Above 1 a bound is
+    broken.
     """
-    rows, worst = _rows(results), []
-    for row, (cell, index) in enumerate(rows):
-        for shift, name, props in (
-            (-0.24, "norm_gap_over_bound", TRACE),
-            (-0.08, "any_pair_gap_over_bound", ANY),
-            (0.08, "spectral_gap_over_bound", SPECTRAL),
-            (0.24, "spectral_gap_over_written_bound", WRITTEN),
-        ):
-            if not name.startswith("spectral") or cell.name.split("/")[1] != EXPERIMENTS[0]:
-                values = cell.get("metrics", name).isel(init_scale=index)
-                _point(ax, row + shift, values, props)
-                worst += [values.max()] * (props is WRITTEN)
-    ax.axvline(1, **style.GUIDE)
-    _name(ax, rows, False)
-    ax.set(xlabel="largest gap over bound", xlim=(0.01, None))
-    ax.set_title(f"Eq. 11 is exceeded up to {float(np.nanmax(worst)):.2g} times")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Gap at the end, and the largest one (open), over that at the start: medians over seeds.
-    Starts without a gap have none to compare with.
-    """
-    rows, ends = _rows(results), []
-    for row, (cell, index) in enumerate(rows):
-        at = {"init_scale": index}
-        start, end = (
-            cell.get("metrics", f"{when}_norm_gap").isel(at) for when in ("initial", "final")
+    cells = [*results.cells("small_weights"), networks(results, "growth")[0]]
+    for name, text, height, colour in (
+        ("spectral_gap_over_written_bound", "over $|C|_2$, as printed", 0.8, style.categorical(1)),
+        ("spectral_gap_over_bound", r"over $\sqrt{|C|_2}$", 0.15, style.categorical(2)),
+    ):
+        ratios = xr.concat(
+            [cell.get("metrics", name).isel(pair=0) for cell in cells], "init_scale", join="inner"
         )
-        gaps = (end / start.where(start > FLOOR)).median("seed")
-        rise = cell.get("metrics", "norm_gap_rise").isel(at).median("seed")
-        if np.isfinite(gaps).any():
-            ax.plot(gaps, [row] * gaps.size, linestyle="", **FINAL)
-            ax.plot(rise, [row] * rise.size, linestyle="", **INITIAL)
-            ends.append(float(gaps.max()))
-    ax.axvline(1, **style.PAPER)
-    _name(ax, rows, False)
-    ax.set(xlabel="gap over that at the start")
-    ax.set_title(f"Ends at {min(ends):.0%} to {max(ends):.0%}")
+        style.over_seeds(ax, ratios["init_scale"], ratios, color=colour)
+        label(ax, 0.45, height, text, colour, xycoords="axes fraction")
+    ax.axhline(1, **style.THEORY)
+    scales = ratios["init_scale"].values
+    ax.set(xscale="log", yscale="log", xlim=(scales.min(), scales.max()))
+    ax.set(xlabel="init scale", ylabel="largest gap over bound")
+    ax.set_title("Eq. 11 breaks for small weights")
 
 
-def _rows(results: Results) -> list[tuple[CellResults, int]]:
-    """Cells with indices of init scales."""
-    return [
-        (cell, index)
-        for experiment in EXPERIMENTS
-        for cell in results.cells(experiment)
-        for index in range(cell.metrics.sizes["init_scale"])
+def _rows(results: Results) -> list[tuple[str, CellResults | None, int]]:
+    """Name, network and index of the init scale of each row; headings have no network."""
+    rows: list[tuple[str, CellResults | None, int]] = [
+        (f"{STARTS[cell.spec.init.name]}, {depth(cell)} layers", cell, 0)
+        for cell in results.cells("balanced_start")
     ]
+    for experiment, variance in VARIANCES.items():
+        shapes = networks(results, experiment)
+        first, unit = shapes[0], unit_scale(shapes[0])["init_scale"]
+        printed = experiment == "growth"
+        small = results.cells("small_weights") if printed else []
+        scaled = [(cell, i) for cell in small for i in range(cell.metrics.sizes["init_scale"])]
+        scaled += [(first, i) for i in range(first.metrics.sizes["init_scale"])]
+        rows.append((f"Variance: {variance}", None, 0))
+        for cell, index in scaled if printed else [(first, unit)]:
+            scale = float(cell.metrics["init_scale"][index])
+            rows.append((f"2 layers, \u00d7 {scale:g}", cell, index))
+        for cell in shapes[1:]:
+            rows.append((f"{depth(cell)} layers, \u00d7 1", cell, unit))
+    return rows
 
 
-def _point(ax: Axes, row: int | float, values: xr.DataArray, props: dict[str, Any]) -> None:
-    """Draws the largest value over pairs, (seed); values below the floor are drawn at it."""
-    values = values.where(np.isfinite(values))
-    values = values.max("pair") if "pair" in values.dims else values
-    if values.notnull().any():
-        low = float(values.max()) < FLOOR
-        style.points(ax, row, values.clip(min=FLOOR), across=True, **(EDGE if low else props))
-
-
-def _name(ax: Axes, rows: list[tuple[CellResults, int]], named: bool = True) -> None:
-    ax.set_yticks(range(len(rows)), [_start(*row) if named else "" for row in rows])
-    ax.set(xscale="log", ylim=(len(rows) - 0.5, -0.5))
-    ax.grid(axis="y", color="0.9", linewidth=0.5)
-    ax.tick_params(axis="y", length=0)
-
-
-def _start(cell: CellResults, index: int) -> str:
-    name = cell.spec.init.name.replace("_", "-").capitalize()
-    return f"{name} {cell.spec.init_scales[index]:g}\n{'-'.join(map(str, layer_widths(cell)))}"
+def _dumbbell(ax: Axes, row: int, cell: CellResults, index: int) -> None:
+    at = {"init_scale": index}
+    trace = cell.get("trajectory", "imbalance_trace").isel(at | {"time": 0})
+    bound = trace.copy(data=norm_gap_bound(trace.values))
+    start, end, adjacent, widest, relative = (
+        cell.get("metrics", name).isel(at)
+        for name in (
+            "initial_norm_gap",
+            "final_norm_gap",
+            "norm_gap_over_bound",
+            "any_pair_gap_over_bound",
+            "final_relative_norm_gap",
+        )
+    )
+    if not adjacent.notnull().any():
+        apart = float(relative.max())
+        equal = "equal norms, up to the step size"
+        text = equal if apart < EQUAL else f"gap up to {apart:.0%} of the norms"
+        ax.text(0.02, row, text, va="center")
+        return
+    norms = cell.get("trajectory", "layer_norm").isel(at | {"time": -1})
+    sums = norms.rolling(layer=2).sum().isel(layer=slice(1, None)).transpose("seed", "layer")
+    trace, bound = trace.transpose("seed", "pair"), bound.transpose("seed", "pair")
+    ends = [float((gap / bound).mean()) for gap in (start, end)]
+    identity = float((norm_gap(trace.values, sums.values) / bound).mean())
+    ax.plot(ends, [row, row], color=style.categorical(0), linewidth=2.2, alpha=0.4)
+    for x, props in (
+        (ends[0], START),
+        (ends[1], END),
+        (identity, IDENTITY),
+        (float(np.fmax(adjacent.max(), widest.max())), LARGEST),
+    ):
+        ax.plot([x], [row], linestyle="", **props)

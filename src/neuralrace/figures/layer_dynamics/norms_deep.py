@@ -1,102 +1,98 @@
-"""Layer norms of a linear network with four layers.
+"""Four layers grow alike from the entry variance that is printed, not from the one that is cited.
 
 Basu, Mukherjee and Vasudevan, fig. 1 (ii): the norms of all layers grow at the same pace. They do,
-to about a tenth, from the entry variance that the paper prints (a); from weights twice as large
-(b), or from the variance of Glorot and Bengio, which it names but does not print, they do less (c).
-What gradient flow conserves are differences of squared norms: the larger layer grows by less.
+to about a tenth, from the entry variance that the paper prints (a). From the variance of Glorot and
+Bengio, which it cites, layers start with unequal norms, and the smaller ones grow more (b), as what
+gradient flow conserves are differences of squared norms (dashed). So it is with any number of
+layers (c). In all but a few runs no layer is half of the mean growth away from it.
 """
 
+import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.results.cells import CellResults, Results
+from neuralrace.figures.layers import VARIANCES, depth, label_ends, line, networks, unit_scale
+from neuralrace.results.cells import Results
 
-NAMES = {"growth": "printed", "growth_standard": "Glorot"}
-"""Names of entry variances, by experiment."""
+COLOURS = {"growth": style.categorical(0), "growth_standard": style.categorical(1)}
+"""Colours of entry variances, by experiment."""
+NEAR, ROGUE = 0.1, 0.5
+"""Distances from the mean up to which layers grow alike, and from which one has run away."""
 
 
 @Figure(
-    layout="aaabbbcccc",
-    height=2.5,
+    layout="abc",
+    height=2.9,
     cf={"a": "Fig. 1 (ii)"},
     reads={
-        "growth": {
-            "trajectory": "layer_norm",
-            "theory": "layer_norm",
-            "metrics": "norm_growth norm_growth_deviation",
-        },
-        "growth_standard": {
-            "metrics": "norm_growth norm_growth_deviation",
+        "growth growth_standard": {
+            "trajectory": "imbalance_trace layer_norm",
+            "metrics": "norm_growth_deviation",
         },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Layers, and gradient flow."""
-    layers = _deepest(results, "growth").get("metrics", "norm_growth")["layer"].values
+    """Conservation, and entry variances."""
     return [
+        style.handle("from layer 1, by conservation", **style.THEORY),
         *(
-            style.handle(f"$|W_{layer}|$", **props)
-            for layer, props in zip(layers, style.sequential_styles(len(layers)), strict=True)
+            style.handle(f"c: variance {name}", color=COLOURS[key], marker="o", linestyle="")
+            for key, name in VARIANCES.items()
         ),
-        style.handle("gradient flow", **style.THEORY),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Norms in the run whose layers grow as alike as in the median one; printed variance."""
-    _norms(results, 0, ax)
+    """Norms in the run whose layers grow as alike as in the median one of 60; printed variance.
+    Dashed are layers 2 to 4 as conservation gives them from the first.
+    """
+    _norms(results, "growth", ax)
+    ax.set_title("Printed variance: alike")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same from weights twice as large, of which the layers have further to come."""
-    _norms(results, -1, ax)
+    """The same from the variance of Glorot and Bengio."""
+    _norms(results, "growth_standard", ax)
+    ax.set_title("Glorot and Bengio: unlike")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Growth of each layer over the mean of all layers, at the end, by entry variance and scale of
-    the start; markers are means, bars ranges over seeds.
+    """The largest distance of a layer's growth from the mean over layers, over that mean, in each
+    of 60 runs, with the median. Below the lower line layers grow alike; above the upper one some
+    layer grows by less than half of the mean, or by more than one and a half times.
     """
-    starts = [
-        (NAMES[experiment], cell.get("metrics", "norm_growth").isel(init_scale=index))
-        for experiment in NAMES
-        for cell in [_deepest(results, experiment)]
-        for index in range(cell.metrics.sizes["init_scale"])
-    ]
-    for row, (_, growth) in enumerate(starts):
-        share = growth / growth.mean("layer")
-        layers = share["layer"].values
-        for index, props in enumerate(style.sequential_styles(len(layers))):
-            at = row + 0.17 * (index - (len(layers) - 1) / 2)
-            style.points(ax, at, share.isel(layer=index), **props)
-    ax.axhline(1, **style.GUIDE)
-    ax.set_xticks(
-        range(len(starts)),
-        [f"{name}\n$\\times$ {float(growth['init_scale']):g}" for name, growth in starts],
-    )
-    ax.set(xlabel="entry variance, init scale", ylabel="growth over mean")
-    off = _deepest(results, "growth").get("metrics", "norm_growth_deviation").max("layer")
-    deviations = ", ".join(f"{value:.0%}" for value in off.mean("seed").values)
-    ax.set_title(f"Furthest from the mean, printed: {deviations}")
+    ax.set(ylim=(0, 0.65), ylabel="furthest layer from mean growth", xlabel="layers")
+    depths: list[int] = []
+    for shift, experiment in zip((-0.22, 0.22), VARIANCES, strict=True):
+        for cell in networks(results, experiment):
+            off = cell.get("metrics", "norm_growth_deviation").isel(unit_scale(cell)).max("layer")
+            dots = {"color": COLOURS[experiment], "marker": "o", "markersize": 1.6}
+            style.single_runs(ax, depth(cell) + shift, off, 0.15, **dots)
+            depths.append(depth(cell))
+    for height, name in ((NEAR, "alike"), (ROGUE, "half of the mean")):
+        ax.axhline(height, **style.GUIDE)
+        ax.text(min(depths) - 0.45, height + 0.008, name, color="0.4", fontsize=6)
+    ax.set(xticks=sorted(set(depths)), xlim=(min(depths) - 0.5, max(depths) + 0.5))
+    ax.set_title("The same at every depth")
 
 
-def _norms(results: Results, index: int, ax: Axes) -> None:
-    cell, at = _deepest(results, "growth"), {"init_scale": index}
+def _norms(results: Results, experiment: str, ax: Axes) -> None:
+    """Norms of the deepest network over time in one run, and what conservation makes of them."""
+    cell = networks(results, experiment)[-1]
+    at, time = unit_scale(cell), cell.flow_time
     off = cell.get("metrics", "norm_growth_deviation").isel(at).max("layer")
     seed = {"seed": style.median_seed(off)}
     norms = cell.get("trajectory", "layer_norm").isel(at).sel(seed)
-    flow, time = cell.get("theory", "layer_norm").isel(at).sel(seed), cell.flow_time
+    trace = cell.get("trajectory", "imbalance_trace").isel(at | {"time": 0}).sel(seed)
     layers = norms["layer"].values
-    for layer, colour in zip(layers, style.sequential(len(layers)), strict=True):
-        ax.plot(time, norms.sel(layer=layer), color=colour)
-        ax.plot(time, flow.sel(layer=layer), **style.THEORY)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm")
-    ax.set_xlim(0, style.settling_time(norms, time))
-    growth = norms.isel(time=-1) - norms.isel(time=0)
-    least, most = float(growth.min()), float(growth.max())
-    scale = f"Init scale {float(norms['init_scale']):g}"
-    ax.set_title(f"{scale}: growth {least:.2f} to {most:.2f}")
-
-
-def _deepest(results: Results, experiment: str) -> CellResults:
-    return max(results.cells(experiment), key=lambda cell: len(cell.spec.layered.hidden))
+    colours = style.sequential(len(layers))
+    for layer, colour in zip(layers, colours, strict=True):
+        ax.plot(time, norms.sel(layer=layer), **line(colour))
+    for difference in trace.cumsum("pair").transpose("pair").values:
+        squares: xr.DataArray = norms.isel(layer=0) ** 2 + float(difference)
+        ax.plot(time, squares**0.5, **style.THEORY)
+    end = style.settling_time(norms, time)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, None))
+    ends = {f"$|W_{layer}|$": float(norms.sel(layer=layer)[-1]) for layer in layers}
+    label_ends(ax, ends, colours, 0.075)
