@@ -15,7 +15,7 @@ def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int =
     """The strength of each mode of the target, with theory on top.
 
     Args:
-        ax: axes to draw on; they get a second axis, with epochs.
+        ax: axes to draw on.
         cell: has recorded mode strengths.
         solution: label of the solution that is drawn as theory, as its mean over seeds.
         init_scale: index of the init scale.
@@ -23,9 +23,25 @@ def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int =
     modes = cell.get("trajectory", "mode_strength").isel(init_scale=init_scale)
     solved = cell.get("theory", "mode_strength", solution=solution).isel(init_scale=init_scale)
     draw_modes(ax, cell, modes, solved)
-    style.epoch_axis(ax, cell.flow_time)
     end = learning_end(cell, solved.mean("seed"))
     ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, end))
+
+
+def label_modes(ax: Axes, s: xr.DataArray, heights: xr.DataArray | None = None) -> None:
+    """The singular value of each mode at the right end of its curve.
+
+    Args:
+        ax: axes with a curve for each mode, with their final limits.
+        s: singular values by mode; modes of equal ones share a label.
+        heights: ends of the curves by mode; singular values when absent.
+    """
+    heights = s if heights is None else heights
+    colours = style.mode_colours(s)
+    by_value = {f"{float(s.sel(mode=mode)):.3g}": mode for mode in colours}
+    for text, mode in by_value.items():
+        place = (1.01, float(heights.sel(mode=mode)))
+        props = {"color": colours[mode], "va": "center", "fontsize": 6.5}
+        ax.text(*place, f"$s$ = {text}", transform=ax.get_yaxis_transform(), **props)
 
 
 def learning_end(cell: CellResults, curves: xr.DataArray) -> float:
