@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from neuralrace.figures import style
 from neuralrace.results.cells import CellResults
 
+LABEL_GAP = 0.065
+"""Least distance between labels of modes, over the height of the axes."""
 
 def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int = 0) -> None:
     """The strength of each mode of the target, with theory on top.
@@ -27,21 +29,23 @@ def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int =
     ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, end))
 
 
-def label_modes(ax: Axes, s: xr.DataArray, heights: xr.DataArray | None = None) -> None:
-    """The singular value of each mode at the right end of its curve.
+def label_modes(ax: Axes, s: xr.DataArray, target: xr.DataArray | None = None) -> None:
+    """The singular value of each mode at the right end of its strength, strongest on top.
 
     Args:
-        ax: axes with a curve for each mode, with their final limits.
+        ax: axes with strengths over time, with their final limits.
         s: singular values by mode; modes of equal ones share a label.
-        heights: ends of the curves by mode; singular values when absent.
+        target: final strengths by mode, if they are not the singular values.
     """
-    heights = s if heights is None else heights
+    target = s if target is None else target
     colours = style.mode_colours(s)
     by_value = {f"{float(s.sel(mode=mode)):.3g}": mode for mode in colours}
-    for text, mode in by_value.items():
-        place = (1.01, float(heights.sel(mode=mode)))
+    bottom, top = ax.get_ylim()
+    height = np.inf
+    for text, mode in sorted(by_value.items(), key=lambda item: -float(item[0])):
+        height = min(float(target.sel(mode=mode)), height - LABEL_GAP * (top - bottom))
         props = {"color": colours[mode], "va": "center", "fontsize": 6.5}
-        ax.text(*place, f"$s$ = {text}", transform=ax.get_yaxis_transform(), **props)
+        ax.text(1.01, height, f"$s$ = {text}", transform=ax.get_yaxis_transform(), **props)
 
 
 def learning_end(cell: CellResults, curves: xr.DataArray) -> float:
