@@ -13,6 +13,7 @@ from neuralrace.results.cells import CellResults
 LABEL_GAP = 0.065
 """Least distance between labels of modes, over the height of the axes."""
 
+
 def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int = 0) -> None:
     """The strength of each mode of the target, with theory on top.
 

@@ -44,8 +44,9 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths of the network with a hidden layer, 10 runs.
 
-    Two modes have the same singular value. The number is the share of its target that a later mode
-    has when one is half learned, the largest of all modes.
+    Two modes have the same singular value; strengths end at that over the variance of inputs. The
+    number is the share of its target that a later mode has when one is half learned, the largest of
+    all modes.
     """
     cell = _network(results, "semantic_deep", ax)
     later = float(_at(cell, "later_share").mean())

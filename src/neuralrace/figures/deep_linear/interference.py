@@ -108,7 +108,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\epsilon_{ij}(t)/\epsilon_{ij}(0)$", yscale="log")
     lasting = (first > FLOOR).any("seed")
     ax.set(ylim=(FLOOR, 1.6), xlim=(0, float(time[lasting].max())))
-    ax.set_title("Larger norm: too slow")
+    ax.set_title("Larger norm fails")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -133,12 +133,12 @@ def panel_c(results: Results, ax: Axes) -> None:
         float(cell.get("metrics", f"fall_{side}_growth").mean()) for side in ("before", "after")
     )
     end = style.settling_time(opened, time)
-    ax.text(half, 1.1, rf"$\log\epsilon_{{ij}}$: $-{before:.1f}$  ", ha="right", fontsize=6.5)
-    ax.text(half, 1.1, f"  $-{after:.1f}$", fontsize=6.5)
+    ax.text(half, 1.1, f"$-{before:.1f}$  ", ha="right", fontsize=6.5)
+    ax.text(half, 1.1, rf"  $-{after:.1f}$ in $\log\epsilon_{{ij}}$", fontsize=6.5)
     ax.text(0.6 * end, 0.6, "angle", color=BLUE, fontsize=6.5)
     ax.text(half - 0.02 * end, 0.6, "$|W_i|^2$", color="0.3", ha="right", fontsize=6.5)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way", xlim=(0, end), ylim=(-0.03, 1.2))
-    ax.set_title("Angles open when a mode grows")
+    ax.set_title("Angles open with growth")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -150,7 +150,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     cells = [*_pairs(results), many]
     count = int((many.strength != 0).sum())
     dots = {"marker": "o", "markersize": 1.5, "color": BLUE}
-    errors = [np.log10(cell.get("metrics", "first_order_error")) for cell in cells]
+    errors = [ufuncs.log10(cell.get("metrics", "first_order_error")) for cell in cells]
     low = int(np.floor(min(float(error.min()) for error in errors)))
     high = int(np.ceil(max(float(error.max()) for error in errors)))
     for position, error in enumerate(errors):

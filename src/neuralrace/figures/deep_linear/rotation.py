@@ -63,7 +63,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     most = max(float(abs(matrix).max()) for matrix in matrices.values())
     frames = style.split(ax, 1, len(matrices), wspace=0.05)[0]
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
-        shades = style.heat(frame, matrix, -most, most, aspect="equal")
+        shades = style.heat(frame, matrix.round(9), -most, most, aspect="equal")
         frame.set_xlabel(name)
     bar = {"label": "correlation", "ticks": (-most, 0, most), "shrink": 0.8, "pad": 0.02}
     ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
@@ -149,6 +149,4 @@ def _in_modes(cell: CellResults) -> np.ndarray:
     """First weights of each hidden unit from and to modes of the task, (seed, unit, weight)."""
     first, last = cell.weights()
     u, v = cell.data.modes.u, cell.data.modes.v
-    return np.concatenate(
-        [first[0, :, 0] @ v, np.swapaxes(u.T @ last[0, :, 0], -2, -1)], axis=-1
-    )
+    return np.concatenate([first[0, :, 0] @ v, np.swapaxes(u.T @ last[0, :, 0], -2, -1)], axis=-1)

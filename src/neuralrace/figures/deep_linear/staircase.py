@@ -100,13 +100,13 @@ def panel_e(results: Results, ax: Axes) -> None:
     over = cell.get("metrics", "half_time_over_predicted")
     written = half / cell.get("metrics", "half_time_over_written")
     s = cell.strength.where(cell.strength != 0, drop=True)
-    learned = {"mode": s["mode"].values - 1}
     for index, props in enumerate(style.sequential_styles(half.sizes["init_scale"])):
-        at = {"init_scale": index, **learned}
+        at = {"init_scale": index, "mode": s["mode"].values - 1}
         by_mode = half.isel(at).transpose("mode", ...)
         style.point_series(ax, s.values.tolist(), by_mode, **props)
         ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
-    ax.plot(s, written.isel(init_scale=0, **learned).mean("seed"), **style.PAPER)
+        if index == 0:
+            ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
     ax.set(xscale="log", yscale="log", xlabel="singular value $s$")
     ax.set_ylabel(r"time to $s/2$ (units of $\tau$)")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
@@ -125,7 +125,7 @@ def _modes(cell: CellResults, index: int, ax: Axes) -> None:
     ax.plot(half, cell.strength / 2, **HALF)
     ax.set_xlim(0, _end(cell))
     scale, share = float(later["init_scale"]), float(later.mean("seed"))
-    note = f"init scale {scale:g}\nnext mode at {share:.0%}"
+    note = f"init scale {scale:g}: at half\nof one, the next is at {share:.0%}"
     ax.text(0.98, 0.9, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
 
 

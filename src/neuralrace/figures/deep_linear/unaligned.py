@@ -103,7 +103,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest change of |a + b||a - b| in a run, over its start, by learning rate.
+    """Largest change of :math:`|a + b||a - b|` in a run, over its start, by learning rate.
 
     Gradient descent keeps it to first order in the step (thin, slope 1). Above, the largest
     distance between the vectors, which changes whatever the step. Means and ranges over 10 runs,
