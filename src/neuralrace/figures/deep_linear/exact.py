@@ -63,7 +63,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Training loss with the widest hidden layer."""
     _losses(_widths(results)[-1], ax)
-    ax.set_title("A wide network learns everything")
+    ax.set_title("Wide layers leave no loss")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -91,7 +91,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     style.slope_one(ax, rates, means[-1])
     style.loglog(ax, rates)
     ax.legend(loc="upper left")
-    ax.set(xlabel="learning rate", ylabel="distance of gradient descent (initial loss)")
+    ax.set(xlabel="learning rate", ylabel="distance of descent (initial loss)")
     note = f"slope {style.log_slope(rates, means):.2f}"
     ax.text(
         1.06 * rates[len(rates) // 2], 0.75 * means[len(rates) // 2], note, va="top", fontsize=6.5

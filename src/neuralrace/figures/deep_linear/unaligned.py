@@ -122,7 +122,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest change, over start")
     ax.text(min(rates), float(gaps[0]), "$|a - b|$", color="0.4", va="bottom")
-    ax.set_title("$|a + b||a - b|$ is conserved")
+    ax.set_title("The product $|a + b||a - b|$ is conserved")
 
 
 def _draw_field(ax: Axes) -> None:
