@@ -10,12 +10,15 @@ from matplotlib.axes import Axes
 from neuralrace.figures import style
 from neuralrace.results.cells import CellResults
 
+LABEL_GAP = 0.065
+"""Least distance between labels of modes, over the height of the axes."""
+
 
 def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int = 0) -> None:
     """The strength of each mode of the target, with theory on top.
 
     Args:
-        ax: axes to draw on; they get a second axis, with epochs.
+        ax: axes to draw on.
         cell: has recorded mode strengths.
         solution: label of the solution that is drawn as theory, as its mean over seeds.
         init_scale: index of the init scale.
@@ -23,9 +26,27 @@ def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int =
     modes = cell.get("trajectory", "mode_strength").isel(init_scale=init_scale)
     solved = cell.get("theory", "mode_strength", solution=solution).isel(init_scale=init_scale)
     draw_modes(ax, cell, modes, solved)
-    style.epoch_axis(ax, cell.flow_time)
     end = learning_end(cell, solved.mean("seed"))
     ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, end))
+
+
+def label_modes(ax: Axes, s: xr.DataArray, target: xr.DataArray | None = None) -> None:
+    """The singular value of each mode at the right end of its strength, strongest on top.
+
+    Args:
+        ax: axes with strengths over time, with their final limits.
+        s: singular values by mode; modes of equal ones share a label.
+        target: final strengths by mode, if they are not the singular values.
+    """
+    target = s if target is None else target
+    colours = style.mode_colours(s)
+    by_value = {f"{float(s.sel(mode=mode)):.3g}": mode for mode in colours}
+    bottom, top = ax.get_ylim()
+    height = np.inf
+    for text, mode in sorted(by_value.items(), key=lambda item: -float(item[0])):
+        height = min(float(target.sel(mode=mode)), height - LABEL_GAP * (top - bottom))
+        props = {"color": colours[mode], "va": "center", "fontsize": 6.5}
+        ax.text(1.01, height, f"$s$ = {text}", transform=ax.get_yaxis_transform(), **props)
 
 
 def learning_end(cell: CellResults, curves: xr.DataArray) -> float:

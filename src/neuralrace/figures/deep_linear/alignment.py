@@ -34,8 +34,8 @@ MARKED = 16
         "alignment": {
             "trajectory": "gram mode_strength",
             "metrics": (
-                "alignment_over_growth final_decoder_length final_encoder_length final_overlap "
-                "growth_time initial_overlap overlap_of_others overlap_with_learned"
+                "alignment_over_growth final_overlap growth_time initial_overlap "
+                "overlap_of_others overlap_with_learned"
             ),
         },
     },
@@ -47,16 +47,15 @@ def legend(results: Results) -> style.Handles:
         style.handle(f"$s$ = {float(cell.strength.sel(mode=mode)):g}", **props)
         for mode, props in _styles(cell).items()
     ]
-    dots = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
-    marks = style.handle("decoder vector; in a, half grown", **dots)
-    return [*modes, style.BAND, marks, style.handle("theory", **style.THEORY)]
+    return [*modes, style.BAND, style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Cosine between the encoder and the decoder vector of each mode.
 
     It goes to 1 where the strength is positive and to -1 where it is negative. A dot is where the
-    mode has grown to half its target, on average over seeds.
+    mode has grown to half its target. Means and ranges over 40 runs. The number is the time to a
+    cosine of 0.9 over the time to half of the target, the largest of all modes and runs.
     """
     cell = results.cell("alignment")
     encoder, decoder, across = (diagonal(block) for block in _blocks(cell))
@@ -71,7 +70,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine", yticks=(-1, 0, 1))
     ax.set_xlim(0, _end(cell))
     share = float(cell.get("metrics", "alignment_over_growth").max())
-    ax.set_title(f"Aligned in at most {share:.0%} of the growth time")
+    note = f"in {share:.0%} of the time\nto grow, or less"
+    ax.text(_end(cell), 0, note, ha="right", va="center", fontsize=6.5)
+    ax.set_title("Vectors align before modes grow")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -84,7 +85,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     for mode, props in _styles(cell).items():
         style.over_seeds(ax, cell.flow_time, share.sel(mode=mode), **props)
     ax.set(xlabel=style.FLOW_TIME, ylabel="strength over target", xlim=(0, _end(cell)))
-    ax.set_title("One by one, in the order of $|s|$")
+    ax.set_title("One by one, by $|s|$")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -102,29 +103,30 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.plot(time[::every], length[::every], **_dot(props))
         ax.axhline(float(np.sqrt(abs(cell.strength.sel(mode=mode)))), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
-    ends = [cell.get("metrics", f"final_{side}_length") for side in ("encoder", "decoder")]
-    off = max(float(abs(end - 1).max()) for end in ends)
-    ax.set_title(rf"Both end at $\sqrt{{|s|}}$ within {off:.0e}")
+    ax.text(_end(cell), 0.1, "lines: encoder\ndots: decoder", ha="right", fontsize=6.5)
+    ax.set_title(r"All end at $\sqrt{|s|}$")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Cosines between the encoder vectors (rows) and decoder vectors (columns) in one run.
 
-    Modes stand in the order of their strength; at the start, when the first mode is learned, and at
-    the end. Once a mode is learned, its row and column are empty but for itself.
+    Of median cosine between the modes that are not learned. Modes stand in the order of their
+    strength; at the start, when the first mode is learned, and at the end. Once a mode is learned,
+    its row and column are empty but for itself.
     """
     cell = results.cell("alignment")
     order = list(_styles(cell))
+    run = style.median_seed(cell.get("metrics", "overlap_of_others").isel(init_scale=0))
     encoder, decoder, across = (
-        block.isel(seed=0).sel(mode=order, other_mode=order) for block in _blocks(cell)
+        block.sel(seed=run, mode=order, other_mode=order) for block in _blocks(cell)
     )
     squares = diagonal(encoder) * diagonal(decoder).rename(mode="other_mode")
     cosine = (across / ufuncs.sqrt(squares)).transpose("time", "mode", "other_mode")
-    share = cell.get("trajectory", "mode_strength").isel(init_scale=0, seed=0) / cell.target
+    share = cell.get("trajectory", "mode_strength").isel(init_scale=0).sel(seed=run) / cell.target
     learned = (share.sel(mode=order) >= LEARNED).any("mode")
     moments = {"start": 0, "first mode learned": int(learned.argmax("time")), "end": -1}
     names = [f"{float(cell.strength.sel(mode=mode)):g}" for mode in order]
-    frames = style.split(ax, 1, len(moments), wspace=0.15)[0]
+    frames = style.split(ax, 1, len(moments), wspace=0.1)[0]
     for frame, (moment, index) in zip(frames, moments.items(), strict=True):
         rows = names if frame is frames[0] else ()
         shades = style.heat(frame, cosine.values[index], -1, 1, rows, (), "equal")
@@ -132,34 +134,30 @@ def panel_d(results: Results, ax: Axes) -> None:
         frame.set_xlabel(moment)
     frames[0].set_ylabel("encoder, $s$")
     ax.figure.colorbar(shades, ax=frames.tolist(), label="cosine", ticks=(-1, 0, 1), shrink=0.9)
-    ax.set_title("Learned modes repel the others into their perpendicular space")
+    ax.set_title("Learned modes repel all others")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Largest size of a cosine between vectors of different modes, in each run.
+    """Largest size of a cosine between vectors of different modes, in each of 40 runs.
 
     Before training; when the first mode is learned, with its own vectors and between the two modes
-    that have grown least; and at the end. Upright bars are means.
+    that have grown least; and at the end. Bars are medians.
     """
     cell = results.cell("alignment")
-    rows = {
+    columns = {
         "start": "initial_overlap",
-        "first learned:\nwith it": "overlap_with_learned",
-        "between others": "overlap_of_others",
+        "with the\nlearned": "overlap_with_learned",
+        "between\nothers": "overlap_of_others",
         "end": "final_overlap",
     }
-    for row, metric in enumerate(rows.values()):
-        values = cell.get("metrics", metric).isel(init_scale=0).values
-        spread = row + np.linspace(-0.25, 0.25, len(values))
-        props = {"color": style.categorical(0), "markersize": 2, "linestyle": "", "marker": "o"}
-        ax.plot(values, spread, alpha=0.5, **props)
-        ax.plot([np.nanmean(values)] * 2, [row - 0.33, row + 0.33], color="0.2", linewidth=1.2)
-    ax.axvline(0, **style.THEORY)
-    ax.set_yticks(range(len(rows)), list(rows))
-    ax.invert_yaxis()
-    ax.set(xlabel="largest |cosine| of a run", xlim=(-0.02, None))
-    repelled = float(cell.get("metrics", "overlap_with_learned").mean())
-    ax.set_title(f"Cosines to the learned: {repelled:.2f} left")
+    dots = {"color": style.categorical(0), "markersize": 2, "marker": "o", "alpha": 0.5}
+    for column, metric in enumerate(columns.values()):
+        values = cell.get("metrics", metric).isel(init_scale=0)
+        style.single_runs(ax, column, values, 0.3, **dots)
+    ax.axhline(0, **style.THEORY)
+    style.named_columns(ax, columns)
+    ax.set(ylabel="largest |cosine| of a run", ylim=(-0.03, None))
+    ax.set_title("Unlearned modes overlap")
 
 
 def _blocks(cell: CellResults) -> list[xr.DataArray]:

@@ -12,81 +12,79 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.modes import draw_strengths, label_modes
 from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
-NETWORKS = {
-    "semantic_deep": ("aligned_modes", "one hidden layer"),
-    "semantic_shallow": ("shallow_modes", "no hidden layer"),
-}
-"""The theory and the name of each network, by experiment."""
+SOLUTIONS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
+"""The closed form of each network, by experiment."""
+HALF = {"linestyle": "", "marker": "o", "markersize": 3, "color": "0.3", "zorder": 4}
+HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
+"""Dot at the time at which a mode is half learned."""
 
 
 @Figure(
-    layout="abc",
-    height=2.6,
+    layout="ab",
+    height=2.7,
     reads={
         "semantic_deep semantic_shallow": {
             "trajectory": "mode_strength",
             "theory": "mode_strength",
-            "metrics": "half_time half_time_over_predicted half_time_spread later_share",
+            "metrics": "half_time half_time_spread later_share",
         },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes by singular value."""
+    """Lines and dots."""
+    simulation = style.handle("simulation", color="0.3", **style.SIMULATION)
     theory = style.handle("closed form", **style.THEORY)
-    strength = results.cell("semantic_deep").strength
-    return [*style.mode_handles(strength), style.BAND, theory]
+    return [simulation, style.BAND, theory, style.handle("half learned", **HALF)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Mode strengths of the network with a hidden layer."""
+    """Mode strengths of the network with a hidden layer, 10 runs.
+
+    Two modes have the same singular value; strengths end at that over the variance of inputs. The
+    number is the share of its target that a later mode has when one is half learned, the largest of
+    all modes.
+    """
     cell = _network(results, "semantic_deep", ax)
     later = float(_at(cell, "later_share").mean())
-    ax.set_title(f"Hidden layer: at half of one mode, the next is at {later:.0%}")
+    _note(ax, f"at half of one mode,\nthe next is at {later:.0%}")
+    ax.set_title("Hidden layer: broad distinctions first")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Mode strengths of the network without one, on the same axis of time."""
+    """Mode strengths of the network without one, on the same axis of time.
+
+    The number is the slowest time to half over the fastest.
+    """
     cell = _network(results, "semantic_shallow", ax)
     spread = float(_at(cell, "half_time_spread").mean())
-    ax.set_title(f"No hidden layer: half times within {spread - 1:.1%}")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Time to half of each mode's target in both networks."""
-    spreads = []
-    for index, (experiment, (_, name)) in enumerate(NETWORKS.items()):
-        cell = results.cell(experiment)
-        half = _at(cell, "half_time")
-        predicted = half / _at(cell, "half_time_over_predicted")
-        props = {"color": style.categorical(index), "marker": style.marker(index)}
-        modes = half["mode"].values
-        style.point_series(ax, modes.tolist(), half.transpose("mode", ...), label=name, **props)
-        ax.plot(predicted["mode"], predicted.mean("seed"), **style.THEORY)
-        spreads.append(float(_at(cell, "half_time_spread").mean()))
-    s = cell.strength
-    names = [f"{mode}\n{float(s.sel(mode=mode)):.2f}" for mode in s["mode"].values]
-    ax.set_xticks(s["mode"].values, names)
-    ax.set(xlabel="mode and its $s$", ylabel=r"time to half (units of $\tau$)", ylim=(0, None))
-    ax.set_xlim(0.5, len(names) + 0.5)
-    ax.legend(loc="upper left")
-    ax.set_title(f"Slowest over fastest: {spreads[0]:.1f} and {spreads[1]:.1f}")
+    _note(ax, f"half times equal\nwithin {spread - 1:.1%}")
+    ax.set_title("No hidden layer: all distinctions at once")
 
 
 def _network(results: Results, experiment: str, ax: Axes) -> CellResults:
     """Draws the strengths of one network on the time axis of both."""
-    cells = {name: results.cell(name) for name in NETWORKS}
-    cell, (solution, _) = cells[experiment], NETWORKS[experiment]
-    draw_strengths(ax, cell, solution, smallest_scale_index(cell))
+    cells = {name: results.cell(name) for name in SOLUTIONS}
+    cell = cells[experiment]
+    draw_strengths(ax, cell, SOLUTIONS[experiment], smallest_scale_index(cell))
     ends = []
-    for name, (theory, _) in NETWORKS.items():
+    for name, theory in SOLUTIONS.items():
         solved = smallest_scale(cells[name].get("theory", "mode_strength", solution=theory))
         ends.append(style.settling_time(solved, cells[name].flow_time))
+    half, modes = _at(cell, "half_time").mean("seed"), list(style.mode_colours(cell.target))
+    heights = cell.target.sel(mode=modes) / 2
+    ax.vlines(half.sel(mode=modes), 0, heights, **style.GUIDE)
+    ax.plot(half.sel(mode=modes), heights, **HALF)
     ax.set_xlim(0, max(ends))
+    label_modes(ax, cell.strength, cell.target)
     return cell
+
+
+def _note(ax: Axes, note: str) -> None:
+    ax.text(0.98, 0.9, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
 
 
 def _at(cell: CellResults, metric: str) -> xr.DataArray:

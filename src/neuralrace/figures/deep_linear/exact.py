@@ -13,40 +13,35 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_strengths
-from neuralrace.figures.sweeps import finest, learning_rate
+from neuralrace.figures.modes import label_modes, learning_end
+from neuralrace.figures.sweeps import learning_rate
 from neuralrace.results.cells import CellResults, Results
-
-FLOOR = 1e-16
-"""Smaller errors, which are rounding, are drawn at this value."""
 
 
 @Figure(
-    layout="abc;def",
-    height=3.9,
-    cf={"f": "General setup"},
+    layout="abe;cde",
+    height=4.2,
+    widths=(1, 1, 1.2),
+    cf={"e": "setup"},
     reads={
         "exact": {
             "trajectory": "loss mode_strength",
             "theory": "loss mode_strength",
-            "metrics": "approximation_error",
         },
-        "step_size": {
-            "metrics": "discretisation_error approximation_error loss_error_sup",
-        },
+        "step_size": {"metrics": "loss_error_sup"},
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes of panels a and b, and theory."""
-    theory = style.handle("exact solution", **style.THEORY)
-    return [*style.mode_handles(_widths(results)[0].strength), style.BAND, theory]
+    """Single runs and theory."""
+    runs = style.handle("simulation: fastest, median, slowest run", color="0.3", **style.SIMULATION)
+    return [runs, style.handle("exact solution", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths with the narrowest hidden layer, from the smallest start.
 
-    As many modes are learned as there are hidden units. In one seed the second mode waits long,
-    hence the band.
+    Of 10 runs, those of the least, median and largest loss over time. As many modes are learned as
+    there are hidden units.
     """
     _modes(_widths(results)[0], ax)
 
@@ -57,50 +52,26 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest distance of a loss from integrated gradient flow, over the initial loss, by run.
+    """Training loss with the narrowest hidden layer, from all init scales.
 
-    Of the exact solution at each hidden width, of gradient descent at the finest step, and of
-    logistic modes, which do not interfere.
+    The same three runs of each scale. What the unlearned modes would explain remains (thin).
     """
-    fine = finest(results, "step_size")
-    rows = {
-        f"exact, {_width(cell)} hidden": cell.get(
-            "metrics", "approximation_error", solution="exact"
-        )
-        for cell in _widths(results)
-    }
-    rows["gradient descent"] = fine.get("metrics", "discretisation_error")
-    rows["logistic modes"] = fine.get("metrics", "approximation_error", solution="aligned_modes")
-    for row, values in enumerate(rows.values()):
-        flat = np.sort(values.values, axis=None).clip(min=FLOOR)
-        spread = row + np.linspace(-0.25, 0.25, len(flat))
-        props = {"color": style.categorical(0), "linestyle": "", "marker": "o", "markersize": 2}
-        ax.plot(flat, spread, **props)
-    ax.set_yticks(range(len(rows)), list(rows))
-    ax.invert_yaxis()
-    ax.set(xscale="log", xlabel="distance from flow (initial loss)", xlim=(FLOOR / 3, 1))
-    worst = max(float(error.max()) for name, error in rows.items() if name.startswith("exact"))
-    ax.set_title(f"Solution and flow agree to {worst:.0e}")
+    _losses(_widths(results)[0], ax)
+    ax.set_title("The loss of unlearned modes remains")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Training loss with the narrowest hidden layer, from all init scales.
-
-    What the unlearned modes would explain remains.
-    """
-    _losses(_widths(results)[0], ax)
+    """Training loss with the widest hidden layer."""
+    _losses(_widths(results)[-1], ax)
+    ax.set_title("Wide layers leave no loss")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Training loss with the widest hidden layer."""
-    _losses(_widths(results)[-1], ax)
-
-
-def panel_f(results: Results, ax: Axes) -> None:
     """Largest distance of the loss of gradient descent from three theories, by learning rate.
 
-    From the exact solution and from integrated flow it shrinks with the step (thin, slope 1); from
-    logistic modes, which are not the network's flow, it does not.
+    Means and ranges over 10 runs. From the exact solution and from integrated flow, which differ by
+    rounding error alone, it shrinks with the step (thin, slope 1); from logistic modes, which are
+    not the network's flow, it does not. The number is the slope of the exact solution.
     """
     cells = sorted(results.cells("step_size"), key=learning_rate)
     rates = [learning_rate(cell) for cell in cells]
@@ -119,10 +90,13 @@ def panel_f(results: Results, ax: Axes) -> None:
     means = [float(off.mean()) for off in errors["exact"]]
     style.slope_one(ax, rates, means[-1])
     style.loglog(ax, rates)
-    ax.set_ylim(top=10 * ax.get_ylim()[1])  # room for the legend
     ax.legend(loc="upper left")
-    ax.set(xlabel="learning rate", ylabel="distance of descent\n(initial loss)")
-    ax.set_title(f"Slope {style.log_slope(rates, means):.2f}: first order in the step")
+    ax.set(xlabel="learning rate", ylabel="distance of descent (initial loss)")
+    note = f"slope {style.log_slope(rates, means):.2f}"
+    ax.text(
+        1.06 * rates[len(rates) // 2], 0.75 * means[len(rates) // 2], note, va="top", fontsize=6.5
+    )
+    ax.set_title("Errors fall with the step")
 
 
 def _width(cell: CellResults) -> int:
@@ -135,19 +109,41 @@ def _widths(results: Results) -> list[CellResults]:
 
 
 def _modes(cell: CellResults, ax: Axes) -> None:
-    draw_strengths(ax, cell, "exact")
-    end = cell.get("trajectory", "mode_strength").isel(init_scale=0, time=-1).mean("seed")
+    modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
+    solved = cell.get("theory", "mode_strength", solution="exact").isel(init_scale=0)
+    runs = _runs(cell, 0)
+    for mode, colour in style.mode_colours(cell.strength).items():
+        for run in runs:
+            for curves, line in ((modes, style.SIMULATION), (solved, style.THEORY)):
+                curve = curves.sel(mode=mode).isel(seed=run)
+                ax.plot(cell.flow_time, curve, **{"color": colour, **line})
+    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength")
+    ax.set_xlim(0, learning_end(cell, solved))
+    end = modes.isel(time=-1).mean("seed")
+    label_modes(ax, cell.strength, end)
     target = cell.target > 0
     learned, count = int((target & (end > cell.target / 2)).sum()), int(target.sum())
-    ax.set_title(f"{_width(cell)} hidden units: {learned} of {count} modes")
+    ax.set_title(f"{_width(cell)} hidden units learn {learned} of {count} modes")
 
 
 def _losses(cell: CellResults, ax: Axes) -> None:
     loss = cell.get("trajectory", "loss")
     exact = cell.get("theory", "loss", solution="exact")
-    style.over_scales(ax, cell.flow_time, loss, exact)
-    ax.legend(title="init scale", loc="upper right")
+    scales = loss["init_scale"].values
+    for index, colour in enumerate(style.sequential(len(scales))):
+        for label, run in zip([f"{scales[index]:g}", None, None], _runs(cell, index), strict=True):
+            at = {"init_scale": index, "seed": run}
+            line = style.SIMULATION | {"color": colour, "label": label}
+            ax.plot(cell.flow_time, loss.isel(at), **line)
+            ax.plot(cell.flow_time, exact.isel(at), **style.THEORY)
+    left = float(np.sort(cell.strength**2)[::-1][_width(cell) :].sum()) / 2
+    ax.axhline(left, **style.GUIDE)
     ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", ylim=(0, None))
     ax.set_xlim(0, style.settling_time(exact.mean("seed"), cell.flow_time))
-    left = float(loss.isel(time=-1).mean() / loss.isel(time=0).mean())
-    ax.set_title(f"{_width(cell)} hidden units: {left:.0%} of the loss is left")
+    ax.legend(title="init scale", loc="upper right")
+
+
+def _runs(cell: CellResults, scale: int) -> list[int]:
+    """Indices of the runs of the least, median and largest loss over time, at an init scale."""
+    ranked = cell.get("trajectory", "loss").isel(init_scale=scale).mean("time").argsort().values
+    return [int(ranked[0]), int(ranked[len(ranked) // 2]), int(ranked[-1])]

@@ -6,24 +6,24 @@ unchanged. The further from balance, the further the solution is from gradient f
 step size of gradient descent accounts for; so that agreement elsewhere is not a matter of course.
 """
 
-from typing import Any
-
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.results.cells import CellResults, Results
 
-EDGE = 1e-3
-"""Lower end of the axis of the largest errors."""
-DESCENT = {"color": "0.35", "marker": "_", "markersize": 11, "markeredgewidth": 1.2}
-BELOW: dict[str, Any] = style.OFF_AXIS | {"linestyle": ""}
-"""Marker of errors below the lower end."""
+SOLUTION = {"color": style.categorical(1), "marker": "o"}
+DESCENT = {"color": "0.5", "marker": "s"}
+RUN = {"marker": "", "linewidth": 1.2, "alpha": 0.5}
+"""Line of a single run."""
+LEAST = 1e-4
+"""Lower end of the axis of errors."""
 
 
 @Figure(
-    layout="abc",
-    height=2.6,
+    layout="ab",
+    height=2.7,
+    widths=(2.1, 1),
     reads={
         "imbalance": {
             "trajectory": "loss",
@@ -33,75 +33,66 @@ BELOW: dict[str, Any] = style.OFF_AXIS | {"linestyle": ""}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Lines and markers."""
-    theory = style.handle("exact solution for balance", **style.THEORY)
-    descent = style.handle("gradient descent", linestyle="", **DESCENT)
-    return [style.BAND, theory, descent, style.handle("below the axis", color="0.3", **BELOW)]
+    """What is compared to gradient flow."""
+    return [
+        style.handle("exact solution for balanced starts", **SOLUTION),
+        style.handle("gradient descent", **DESCENT),
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Training loss from each start, and the solution that takes the start for balanced."""
+    """Loss less that of gradient flow, over the initial loss, by imbalance of the start.
+
+    Each line is one of 10 runs: the exact solution in colour, gradient descent in grey. From
+    balance the solution is on the flow, up to rounding error.
+    """
+    cells = _cells(results)
+    frames = style.split(ax, 1, len(cells), sharex=True, sharey=True, wspace=0.06)[0]
     ends = []
-    for cell, props in _styles(results):
-        loss = cell.get("trajectory", "loss").isel(init_scale=0)
-        exact = cell.get("theory", "loss", solution="exact").isel(init_scale=0).mean("seed")
-        name = f"{_imbalance(cell):g}"
-        style.over_seeds(ax, cell.flow_time, loss, color=props["color"], label=name)
-        ax.plot(cell.flow_time, exact, **style.THEORY)
-        ends.append(style.settling_time(exact, cell.flow_time))
-    ax.legend(title="imbalance", loc="upper right")
-    ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", xlim=(0, max(ends)), ylim=(0, None))
-    furthest, _ = _styles(results)[-1]
-    ax.set_title(f"From imbalance {_imbalance(furthest):g}, off by {_largest(furthest):.1%}")
+    for frame, cell in zip(frames, cells, strict=True):
+        flow = cell.get("theory", "loss", solution="flow").isel(init_scale=0)
+        exact = cell.get("theory", "loss", solution="exact").isel(init_scale=0)
+        descent = cell.get("trajectory", "loss").isel(init_scale=0)
+        for loss, props in ((descent, DESCENT), (exact, SOLUTION)):
+            off = (loss - flow) / flow.isel(time=0)
+            frame.plot(cell.flow_time, off.transpose("time", "seed"), **props | RUN)
+        ends.append(style.settling_time(flow, cell.flow_time))
+        frame.set_title(_name(cell), loc="center")
+    frames[0].set_xlim(0, max(ends))
+    frames[0].set_ylabel("loss less flow (initial loss)")
+    frames[len(frames) // 2].set_xlabel(style.FLOW_TIME)
+    ax.set_title("Without balance, the exact solution leaves gradient flow")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Loss by the solution less that of gradient flow, over the initial loss.
+    """Largest of these distances in each run, and medians.
 
-    Nothing but rounding from the balanced start, and the more the further from balance.
+    From balance that of the solution is rounding error, far below the axis.
     """
-    ends = []
-    for cell, props in _styles(results):
-        flow = cell.get("theory", "loss", solution="flow").isel(init_scale=0)
-        exact = cell.get("theory", "loss", solution="exact").isel(init_scale=0)
-        ends.append(style.settling_time(flow, cell.flow_time))
-        off = (exact - flow) / flow.isel(time=0)
-        style.over_seeds(ax, cell.flow_time, off, color=props["color"])
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)), ylabel="solution less flow (initial loss)")
-    balanced, _ = _styles(results)[0]
-    ax.set_title(f"From imbalance {_imbalance(balanced):g}, off by {_largest(balanced):.0e}")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Largest distance between solution and flow, by imbalance.
-
-    Beside it, that of gradient descent from flow.
-    """
-    ratios = []
-    for cell, props in _styles(results):
-        off = cell.get("metrics", "approximation_error", solution="exact").isel(init_scale=0)
+    cells = _cells(results)
+    for column, cell in enumerate(cells):
+        solution = cell.get("metrics", "approximation_error", solution="exact").isel(init_scale=0)
         descent = cell.get("metrics", "discretisation_error").isel(init_scale=0)
-        style.points(ax, _imbalance(cell), descent, **DESCENT)
-        if float(off.max()) > EDGE:
-            style.points(ax, _imbalance(cell), off, **props)
-        else:
-            ax.plot(_imbalance(cell), 1.15 * EDGE, **props | BELOW)
-        ratios.append(float((off / descent).mean()))
-    ax.set(yscale="log", ylim=(EDGE, 0.1), xlabel="imbalance of the start")
-    ax.set_ylabel("largest distance (initial loss)")
-    ax.set_title(f"Last, {ratios[-1]:.0f} times as far as descent")
+        for side, (errors, props) in enumerate(((descent, DESCENT), (solution, SOLUTION))):
+            x = column + 0.4 * side - 0.2
+            if float(errors.max()) > LEAST:
+                style.single_runs(ax, x, errors, 0.12, **props | {"markersize": 2.2})
+            else:
+                ax.annotate(
+                    "rounding error", (x, LEAST), (x, 8 * LEAST), color=SOLUTION["color"],
+                    rotation=90, ha="center", arrowprops={"arrowstyle": "->"}, fontsize=6.5,
+                )  # fmt: skip
+    ax.set(yscale="log", ylim=(LEAST, 0.1), ylabel="largest distance (initial loss)")
+    ax.set_xlabel("imbalance of the start")
+    style.named_columns(ax, [f"{cell.spec.init.imbalance:g}" for cell in cells])
+    ax.set_title("Its error grows with the imbalance")
 
 
-def _largest(cell: CellResults) -> float:
-    """Largest distance of the solution from gradient flow, the mean over seeds."""
-    return float(cell.get("metrics", "approximation_error", solution="exact").mean())
+def _name(cell: CellResults) -> str:
+    imbalance = cell.spec.init.imbalance
+    return f"imbalance {imbalance:g}" if imbalance else "balanced"
 
 
-def _imbalance(cell: CellResults) -> float:
-    return cell.spec.init.imbalance
-
-
-def _styles(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
-    """Cells with colour and marker, smallest imbalance first."""
-    cells = sorted(results.cells("imbalance"), key=_imbalance)
-    return list(zip(cells, style.sequential_styles(len(cells)), strict=True))
+def _cells(results: Results) -> list[CellResults]:
+    """Cells, smallest imbalance first."""
+    return sorted(results.cells("imbalance"), key=lambda cell: cell.spec.init.imbalance)

@@ -23,18 +23,19 @@ FLOOR = 1e-3
 """Smaller shares of the initial cosine are not drawn."""
 RUNS = 4
 """Number of runs that are drawn."""
-RULES = {"sum of norms": "decay_over_sum", "larger norm": "decay_over_larger"}
-"""Metrics of the decay, by the squared norms that it is divided by."""
+RULES = ("sum", "larger")
+"""Squared norms of two vectors that give the decay of their cosine."""
+BLUE = style.categorical(0)
 
 
 @Figure(
-    layout="abc;def",
+    layout="aaaabb;ccddee",
     height=3.9,
     cf={
         "a": "last equation",
         "b": "last paragraph",
-        "d": "last paragraph",
-        "e": "second-order effects",
+        "c": "last paragraph",
+        "d": "second-order",
     },
     reads={
         "interference_pair": {
@@ -58,9 +59,9 @@ RULES = {"sum of norms": "decay_over_sum", "larger norm": "decay_over_larger"}
 def legend(results: Results) -> style.Handles:
     """Simulation, the rule of the equation and that of the prose."""
     return [
-        style.handle("simulation", color=style.categorical(0)),
+        style.handle("simulation", color=BLUE, **style.SIMULATION),
         style.BAND,
-        style.handle("theory", **style.THEORY),
+        style.handle("sum of squared norms", **style.THEORY),
         style.handle("Saxe et al., prose: larger norm", **style.PAPER),
     ]
 
@@ -68,69 +69,54 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Rate at which the logarithm of the cosine between two vectors falls.
 
-    It follows the sum of their squared norms, and leaves the larger one as the second mode is
-    learned.
+    For equal and unequal strengths of the two modes. Lines are the mean of 20 runs; the rate is
+    drawn until the cosine is a thousandth of its start. Numbers are the whole decay over the
+    integral of each rule: it is one constant in the sum, and falls from twice to once in the larger
+    norm.
     """
-    cell = results.cell("interference_pair")
-    gram, time = _gram(cell), cell.flow_time
-    share = _share(gram, cosines(gram.values))
-    lasting = share > FLOOR
-    rate = -ufuncs.log(share).differentiate("flow_time")
-    norms = diagonal(gram)
-    style.over_seeds(ax, time, rate.where(lasting), color=style.categorical(0))
-    ax.plot(time, norms.sum("mode").mean("seed"), **style.THEORY)
-    ax.plot(time, norms.max("mode").mean("seed"), **style.PAPER)
-    s = cell.strength.values
-    ax.set(xlabel=style.FLOW_TIME, ylabel=r"decay rate $-d\log\epsilon_{ij}/dt$")
-    ax.set_xlim(0, style.settling_time(norms, time))
-    reached = float(rate.where(lasting).max("time").mean("seed"))
-    ax.set_title(f"The rate comes to {reached:.2f}, the sum of {s[0]:g} and {s[1]:g}")
+    cells = _pairs(results)
+    frames = style.split(ax, 1, len(cells), sharey=True, wspace=0.06)[0]
+    for frame, cell in zip(frames, cells, strict=True):
+        gram, time = _gram(cell), cell.flow_time
+        share = _share(gram, cosines(gram.values))
+        lasting = share > FLOOR
+        rate = -ufuncs.log(share.where(lasting)).differentiate("flow_time")
+        norms = diagonal(gram)
+        style.over_seeds(frame, time, rate, color=BLUE)
+        frame.plot(time, norms.sum("mode").mean("seed"), **style.THEORY)
+        frame.plot(time, norms.max("mode").mean("seed"), **style.PAPER)
+        frame.set_xlim(0, float(time[lasting.any("seed")].max()))
+        frame.set_title(f"$s$ = {' and '.join(f'{s:g}' for s in cell.strength.values)}")
+        over = [float(cell.get("metrics", f"decay_over_{rule}").mean()) for rule in RULES]
+        note = f"decay over\nsum: {over[0]:.2f}\nlarger: {over[1]:.2f}"
+        frame.text(0.97, 0.05, note, transform=frame.transAxes, ha="right", fontsize=6.5)
+    frames[0].set(ylabel=r"decay rate $-d\log\epsilon_{ij}/dt$", ylim=(0, None))
+    frames[len(frames) // 2].set_xlabel(style.FLOW_TIME)
+    ax.set_title("Cosines decay at the sum of squared norms")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Cosine over its start in the same runs, with what both rules make of the simulated norms."""
+    """Cosine over its start for strengths 2 and 1, with both rules from the simulated norms."""
     cell = results.cell("interference_pair")
     gram, time = _gram(cell), cell.flow_time
-    style.over_seeds(ax, time, _share(gram, cosines(gram.values)), color=style.categorical(0))
+    style.over_seeds(ax, time, _share(gram, cosines(gram.values)), color=BLUE)
     first, larger = (
-        _share(gram, first_order_interference(time.values, gram.values, rate))
-        for rate in ("sum", "larger")
+        _share(gram, first_order_interference(time.values, gram.values, rule)) for rule in RULES
     )
     ax.plot(time, first.mean("seed"), **style.THEORY)
     ax.plot(time, larger.mean("seed"), **style.PAPER)
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\epsilon_{ij}(t)/\epsilon_{ij}(0)$", yscale="log")
     lasting = (first > FLOOR).any("seed")
     ax.set(ylim=(FLOOR, 1.6), xlim=(0, float(time[lasting].max())))
-    off = float(cell.get("metrics", "first_order_error").mean())
-    ax.set_title(f"Integrated, the sum is off by {off:.1%}")
+    ax.set_title("Larger norm fails")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Measured decay over what each rule gives, for equal and unequal strengths.
-
-    In the sum it is one constant; in the larger norm it falls from twice to once.
-    """
-    cells = _pairs(results)
-    over = {
-        rule: [cell.get("metrics", metric).isel(init_scale=0, mode_pair=0) for cell in cells]
-        for rule, metric in RULES.items()
-    }
-    for index, (rule, values) in enumerate(over.items()):
-        props = {"color": style.categorical(index), "marker": style.marker(index)}
-        style.point_series(ax, range(len(values)), values, label=rule, **props)
-    ax.axhline(1, **style.THEORY)
-    ax.legend(title="measured in", loc="upper right")
-    ax.set_xticks(range(len(cells)), [_strengths(cell) for cell in cells])
-    ax.set(xlabel="strengths of the two modes", ylabel="measured decay over rule")
-    ax.set(xlim=(-0.5, len(cells) - 0.5), ylim=(0, 2.4))
-    means = [float(value.mean()) for value in over["larger norm"]]
-    ax.set_title(f"In the larger norm, {means[0]:.1f} to {means[-1]:.1f}")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
     """Angle between two vectors of which one alone grows, as a share of its way to 90 degrees.
 
-    Beside it, the squared norm of that one over its end: the angle opens when the norm gets big.
+    Beside it, the squared norm of that one over its end. Numbers are by how much the logarithm of
+    the cosine falls before the norm is at half its end, and in as long a time after. Means and
+    ranges over 20 runs, strengths 2 and 0.2.
     """
     cell = _pairs(results)[-1]
     gram, time = _gram(cell), cell.flow_time
@@ -138,42 +124,49 @@ def panel_d(results: Results, ax: Axes) -> None:
     closed = angle.isel(time=0, drop=True)
     opened = (angle - closed) / (np.pi / 2 - closed)
     norm = diagonal(gram).isel(mode=0)
-    style.over_seeds(ax, time, opened, color=style.categorical(0), label="angle")
     grown = norm / norm.isel(time=-1, drop=True)
-    style.over_seeds(ax, time, grown, color=style.categorical(1), linestyle="-.", label="$|W_i|^2$")
-    ax.legend(loc="center right")
-    ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way")
-    ax.set_xlim(0, style.settling_time(opened, time))
+    for curve, colour, line in ((opened, BLUE, "-"), (grown, style.categorical(1), "-.")):
+        style.over_seeds(ax, time, curve, color=colour, linestyle=line)
+    half = float(time[int((grown.mean("seed") > 0.5).argmax("time"))])
+    ax.axvline(half, **style.GUIDE)
     before, after = (
         float(cell.get("metrics", f"fall_{side}_growth").mean()) for side in ("before", "after")
     )
-    ax.set_title(f"Log cosine falls by {before:.1f} before growth, {after:.1f} after")
+    end = style.settling_time(opened, time)
+    ax.text(half, 1.1, f"$-{before:.1f}$  ", ha="right", fontsize=6.5)
+    ax.text(half, 1.1, rf"  $-{after:.1f}$ in $\log\epsilon_{{ij}}$", fontsize=6.5)
+    ax.text(0.6 * end, 0.6, "angle", color=BLUE, fontsize=6.5)
+    ax.text(half - 0.02 * end, 0.6, "$|W_i|^2$", color="0.3", ha="right", fontsize=6.5)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way", xlim=(0, end), ylim=(-0.03, 1.2))
+    ax.set_title("Angles open with growth")
 
 
-def panel_e(results: Results, ax: Axes) -> None:
-    """Largest distance of each cosine from the first-order law, over its start.
+def panel_d(results: Results, ax: Axes) -> None:
+    """Largest distance of each cosine from the first-order equation, over its start.
 
-    Dots are pairs of modes and seeds, bars medians. Of two modes there is nothing of second order;
-    among many the law misses far more.
+    Dots are pairs of modes in 20 runs, bars medians. Of two modes there is nothing of second order.
     """
     many = results.cell("interference_many")
     cells = [*_pairs(results), many]
-    medians = []
-    dots = {"marker": "o", "markersize": 1.5, "color": style.categorical(0)}
-    for position, cell in enumerate(cells):
-        errors = cell.get("metrics", "first_order_error")
-        medians.append(style.single_runs(ax, position, errors, 0.35, **dots))
     count = int((many.strength != 0).sum())
-    ax.set_xticks(range(len(cells)), [*map(_strengths, cells[:-1]), f"{count} modes"])
-    ax.set(yscale="log", xlabel="strengths", ylabel="error of first order\n(initial cosine)")
-    ratio = medians[-1] / max(medians[:-1])
-    ax.set_title(f"Among {count} modes it misses {ratio:.0f} times as much")
+    dots = {"marker": "o", "markersize": 1.5, "color": BLUE}
+    errors = [ufuncs.log10(cell.get("metrics", "first_order_error")) for cell in cells]
+    low = int(np.floor(min(float(error.min()) for error in errors)))
+    high = int(np.ceil(max(float(error.max()) for error in errors)))
+    for position, error in enumerate(errors):
+        style.single_runs(ax, position, error, 0.4, **dots)
+    ax.set_ylim(low, high)
+    ax.set_yticks(range(low, high + 1), [f"$10^{{{power}}}$" for power in range(low, high + 1)])
+    style.named_columns(ax, [*map(_strengths, cells[:-1]), f"{count} modes"])
+    ax.set(xlabel="strengths", ylabel="error of the sum\n(initial cosine)")
+    ax.set_title("Large among many modes")
 
 
-def panel_f(results: Results, ax: Axes) -> None:
-    """Cosine between the two weakest of many modes, in single runs.
+def panel_e(results: Results, ax: Axes) -> None:
+    """Cosine between the two weakest of six modes, in four runs.
 
-    Dashed, the exact solution; thin, the first-order law.
+    Dashed, the exact solution, which has second-order effects; thin, the equation without them. The
+    number is the largest distance of a mode from the exact solution, over all runs.
     """
     cell = results.cell("interference_many")
     gram, time = _gram(cell), cell.flow_time
@@ -182,15 +175,16 @@ def panel_f(results: Results, ax: Axes) -> None:
     law = gram.copy(data=first_order_interference(time.values, gram.values)).isel(weakest)
     simulated = gram.copy(data=cosines(gram.values)).isel(weakest)
     exact = solved.copy(data=cosines(solved.values)).isel(weakest)
-    runs = min(RUNS, simulated.sizes["seed"])
-    for run, colour in enumerate(style.sequential(runs)):
+    for run in range(min(RUNS, simulated.sizes["seed"])):
         ax.plot(time, law.isel(seed=run), **style.GUIDE)
-        ax.plot(time, simulated.isel(seed=run), color=colour)
+        ax.plot(time, simulated.isel(seed=run), color=BLUE, **style.SIMULATION)
         ax.plot(time, exact.isel(seed=run), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"cosine $\epsilon_{ij}$")
     ax.set_xlim(0, style.settling_time(exact, time))
     off = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
-    ax.set_title(f"Exact: modes within {off:.1%}")
+    note = f"dashed: exact solution,\nmodes within {off:.1%}\nthin: sum of norms"
+    ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+    ax.set_title("The exact solution holds")
 
 
 def _gram(cell: CellResults) -> xr.DataArray:

@@ -7,36 +7,31 @@ weights that are drawn independently are seen in a rotated basis, where only Gau
 independent and of the same law.
 """
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from scipy.stats import norm
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.modes import draw_strengths, label_modes
 from neuralrace.results.cells import CellResults, Results
 
 MARKED = 20
 """Number of times at which runs in other bases have a marker."""
 EDGES = np.linspace(-4, 4, 41)
 """Bins of weights, in units of their standard deviation."""
-FLOOR = 1e-17
-"""Smaller differences, which are below rounding, are drawn at this value."""
+OPEN = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 3.5, "zorder": 4}
+"""Marks of the rotated task."""
 
 
 @Figure(
-    layout="aaabbb;ccddee",
+    layout="ab;cd",
     height=3.9,
-    heights=(1.0, 1.05),
-    cf={"a": "2nd paragraph", "b": "1st paragraph", "d": "last sentence", "e": "last sentence"},
+    heights=(1, 1.1),
+    widths=(1.25, 1),
+    cf={"a": "2nd paragraph", "b": "1st paragraph", "c": "last sentence", "d": "last sentence"},
     reads={
-        "rotation": {
-            "trajectory": "mode_strength",
-            "theory": "mode_strength",
-            "metrics": "half_time",
-        },
+        "rotation": {"trajectory": "mode_strength", "theory": "mode_strength"},
         "gaussian_start": {
             "trajectory": "weight_1 weight_2",
             "metrics": "start_correlation start_kurtosis",
@@ -44,17 +39,13 @@ FLOOR = 1e-17
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes, bases, and theory."""
-    first, *others = results.cells("rotation")
-    bases = [
-        style.handle(f"{first.spec.dataset.basis} basis", color="0.3"),
-        *(
-            style.handle(f"{cell.spec.dataset.basis} basis", **_mark(index))
-            for index, cell in enumerate(others)
-        ),
+    """Tasks and theory."""
+    return [
+        style.handle("diagonal task", color="0.3", **style.SIMULATION),
+        style.handle("rotated task, same weights", color="0.3", **OPEN),
+        style.BAND,
+        style.handle("theory", **style.THEORY),
     ]
-    theory = style.handle("theory", **style.THEORY)
-    return [*style.mode_handles(first.strength), *bases, style.BAND, theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -62,103 +53,87 @@ def panel_a(results: Results, ax: Axes) -> None:
 
     Last, those of the rotated task in the basis of its singular vectors.
     """
-    cells = results.cells("rotation")
-    data = cells[-1].data
-    matrices = {f"{cell.spec.dataset.basis} basis": cell.data.sigma_yx for cell in cells}
-    modes = data.modes.output_basis.T @ data.sigma_yx @ data.modes.input_basis
-    matrices["its singular basis"] = modes
+    first, last = _tasks(results)
+    modes = last.data.modes
+    matrices = {
+        "diagonal task": first.data.sigma_yx,
+        "rotated task": last.data.sigma_yx,
+        "in its singular basis": modes.output_basis.T @ last.data.sigma_yx @ modes.input_basis,
+    }
     most = max(float(abs(matrix).max()) for matrix in matrices.values())
     frames = style.split(ax, 1, len(matrices), wspace=0.05)[0]
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
-        shades = style.heat(frame, matrix, -most, most, aspect="equal")
+        shades = style.heat(frame, matrix.round(9), -most, most, aspect="equal")
         frame.set_xlabel(name)
-    ax.figure.colorbar(shades, ax=frames.tolist(), label="correlation", shrink=0.8, pad=0.02)
+    bar = {"label": "correlation", "ticks": (-most, 0, most), "shrink": 0.8, "pad": 0.02}
+    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
     ax.set_title("A rotated task is diagonal in its singular basis")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Mode strengths in the diagonal task (lines and bands) and in the rotated one (open marks)."""
-    first, *others = results.cells("rotation")
+    """Mode strengths in the diagonal task (lines, ranges over 10 runs) and in the rotated one.
+
+    Both tasks start from the same weights in their singular bases, and differ by rounding error at
+    any time; the bands show how far other draws of the weights are.
+    """
+    first, last = _tasks(results)
     draw_strengths(ax, first, "aligned_modes")
-    time = first.flow_time
-    every = max(len(time) // MARKED, 1)
-    modes = first.get("trajectory", "mode_strength").isel(init_scale=0)
-    apart = []
-    for index, cell in enumerate(others):
-        other = cell.get("trajectory", "mode_strength").isel(init_scale=0)
-        apart.append(float(abs(other - modes).max()))
-        for mode, colour in style.mode_colours(first.strength).items():
-            marked = other.sel(mode=mode).mean("seed")[::every]
-            ax.plot(time[::every], marked, **_mark(index, colour))
-    ax.set_title(f"Modes differ by {max(apart, default=0.0):.0e} at most")
+    label_modes(ax, first.strength)
+    every = slice(None, None, max(len(first.flow_time) // MARKED, 1))
+    rotated = last.get("trajectory", "mode_strength").isel(init_scale=0).mean("seed")
+    for mode, colour in style.mode_colours(first.strength).items():
+        ax.plot(first.flow_time[every], rotated.sel(mode=mode)[every], color=colour, **OPEN)
+    ax.set_title("Both tasks are learned in the same way")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Difference of the times to half of a mode's target between the two tasks, of each seed.
-
-    With the same weights, and with those of the next seed.
-    """
-    first, *others = results.cells("rotation")
-    half = [cell.get("metrics", "half_time").isel(init_scale=0) for cell in (first, *others)]
-    colours = style.mode_colours(first.strength)
-    rows = {"same weights": half[-1], "another draw": half[-1].roll(seed=1)}
-    for row, times in enumerate(rows.values()):
-        off = abs(times - half[0]).clip(min=FLOOR)
-        for position, (mode, colour) in enumerate(colours.items()):
-            values = off.sel(mode=mode)
-            spread = row + 0.2 * (position - (len(colours) - 1) / 2)
-            dots: dict[str, Any] = {"linestyle": "", "marker": style.marker(position)}
-            ax.plot(values, [spread] * len(values), color=colour, markersize=2.5, **dots)
-    ax.set_yticks(range(len(rows)), list(rows))
-    ax.set(xscale="log", xlabel=r"difference of half time ($\tau$)", ylim=(1.5, -0.5))
-    worst = float(abs(rows["same weights"] - half[0]).max())
-    ax.set_title(f"With the same weights, within {worst:.0e}")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
     """Distribution of first weights in the singular basis of a rotated task.
 
-    By the law that they are drawn from; dashed, the normal density. Numbers are the kurtosis over
-    that of a normal variable.
+    By the distribution that they are drawn from, all units and runs together; dashed, the normal
+    density. Numbers are the kurtosis over that of a normal variable.
     """
-    kurtoses = []
     for index, cell in enumerate(_untied(results)):
         weights = _in_modes(cell)
         weights = weights[np.isfinite(weights)]
         share, _ = np.histogram(weights / weights.std(), EDGES, density=True)
-        law = cell.spec.init.name
-        ax.stairs(share, EDGES, color=style.categorical(index), linewidth=1.5, label=law)
-        kurtoses.append(f"{float(cell.get('metrics', 'start_kurtosis').mean()):.2f} {law}")
+        kurtosis = float(cell.get("metrics", "start_kurtosis").mean())
+        name = f"{cell.spec.init.name} (kurtosis {kurtosis:.2f})"
+        line = {"color": style.categorical(index), "linewidth": 2.5 - index, "alpha": 0.7}
+        ax.stairs(share, EDGES, label=name, **line)
     fine = np.linspace(EDGES[0], EDGES[-1], 100)
     ax.plot(fine, norm.pdf(fine), **style.THEORY)
-    ax.legend(loc="upper left", title="drawn from")
-    ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, None))
-    ax.set_title(f"Kurtosis {', '.join(kurtoses)}")
+    ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, 0.55))
+    ax.legend(loc="upper left", title="drawn from", alignment="left")
+    ax.set_title("Normal weights stay normal in any basis")
 
 
-def panel_e(results: Results, ax: Axes) -> None:
-    """Correlations between the first weights of a hidden unit in the singular basis.
+def panel_d(results: Results, ax: Axes) -> None:
+    """Sizes of correlations between first weights of a hidden unit, in the singular basis.
 
-    Those from inputs come before those to outputs; over all units of a run. There are none where
-    weights are drawn independently, and full ones between the layers where they are tied.
+    Those from input modes come before those to output modes; over all units, mean over runs. There
+    are none where weights are drawn independently, but for the chance of the draw, and full ones
+    between the layers where they are tied.
     """
     cells = [*_untied(results)[:1], *(c for c in results.cells("gaussian_start") if _tied(c))]
     frames = style.split(ax, 1, len(cells), wspace=0.05)[0]
-    correlations = []
     for frame, cell in zip(frames, cells, strict=True):
-        units = _in_modes(cell)[0]
-        shades = style.heat(frame, np.corrcoef(units.T), -1, 1, aspect="equal")
-        frame.set_xlabel(cell.spec.init.name)
+        sizes = np.mean([abs(np.corrcoef(units.T)) for units in _in_modes(cell)], axis=0)
+        count = len(sizes) // 2
+        names = [f"${side}_{mode + 1}$" for side in "ab" for mode in range(count)]
+        rows = names if frame is frames[0] else ()
+        shades = style.heat(frame, sizes, 0, 1, rows, (), aspect="equal")
+        frame.set_xticks(range(len(names)), names)
         largest = float(cell.get("metrics", "start_correlation").mean())
-        correlations.append(f"{largest:.2f} {cell.spec.init.name}")
-    bar = {"label": "correlation", "ticks": (-1, 0, 1), "shrink": 0.8, "pad": 0.04}
+        frame.set_xlabel(f"{cell.spec.init.name}: largest {largest:.2f}")
+    bar = {"label": "|correlation|", "ticks": (0, 1), "shrink": 0.8, "pad": 0.04}
     ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
-    ax.set_title(f"Largest: {', '.join(correlations)}")
+    ax.set_title("Independent weights stay independent")
 
 
-def _mark(index: int, colour: Any = "0.3") -> dict[str, Any]:
-    mark = {"linestyle": "", "marker": style.marker(index), "markerfacecolor": "white"}
-    return {**mark, "color": colour, "markersize": 3, "zorder": 4}
+def _tasks(results: Results) -> tuple[CellResults, CellResults]:
+    """The diagonal and the rotated task."""
+    first, *others = results.cells("rotation")
+    return first, others[-1] if others else first
 
 
 def _tied(cell: CellResults) -> bool:
@@ -171,9 +146,7 @@ def _untied(results: Results) -> list[CellResults]:
 
 
 def _in_modes(cell: CellResults) -> np.ndarray:
-    """First weights of each hidden unit in the singular basis, (seed, unit, weight)."""
+    """First weights of each hidden unit from and to modes of the task, (seed, unit, weight)."""
     first, last = cell.weights()
-    modes = cell.data.modes
-    encoder = first[0, :, 0] @ modes.input_basis
-    decoder = np.swapaxes(modes.output_basis.T @ last[0, :, 0], -2, -1)
-    return np.concatenate([encoder, decoder], axis=-1)
+    u, v = cell.data.modes.u, cell.data.modes.v
+    return np.concatenate([first[0, :, 0] @ v, np.swapaxes(u.T @ last[0, :, 0], -2, -1)], axis=-1)

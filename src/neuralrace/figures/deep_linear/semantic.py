@@ -11,9 +11,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from neuralrace.datasets.base import Data
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.modes import draw_decomposition, draw_strengths, label_modes
 from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
@@ -22,10 +23,11 @@ STAGES = 5
 
 
 @Figure(
-    layout="abcd;eeef",
-    height=4.1,
-    widths=(1.0, 1.1, 1.0, 1.25),
-    cf={"a": "Fig. 7", "b": "Fig. 7", "c": "Fig. 7", "d": "Fig. 7", "f": "Eq. 7"},
+    layout="aa;bc",
+    height=4.3,
+    heights=(1.15, 1),
+    widths=(2.4, 1),
+    cf={"a": "Fig. 7", "c": "Eq. 7"},
     reads={
         "semantic_deep": {
             "trajectory": "loss mode_strength outputs",
@@ -34,57 +36,33 @@ STAGES = 5
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes of panel f by singular value, and theory."""
-    theory = style.handle("closed form", **style.THEORY)
-    return [*style.mode_handles(results.cell("semantic_deep").strength), style.BAND, theory]
+    """Lines of panel c."""
+    simulation = style.handle("simulation", color="0.3", **style.SIMULATION)
+    return [simulation, style.BAND, style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The task: which property (rows) each item (columns) has."""
-    data = results.cell("semantic_deep").data
-    style.heat(ax, data.y.T, 0, 1, data.output_names, data.item_names)
-    ax.set_title(f"{data.y.shape[1]} properties of {data.y.shape[0]} items")
+    """The task, correlations of items and properties, and the modes that it splits into.
+
+    Property vectors, singular values and item vectors. The first mode is what all items share, the
+    second tells animals from plants, the last ones the animals, and the plants, from each other.
+    Correlations and singular values are shares of the largest.
+    """
+    cell = results.cell("semantic_deep")
+    data, modes = cell.data, cell.data.modes
+    u, v = _vectors(data)
+    total, middle = data.sigma_yx / data.sigma_yx.max(), np.diag(modes.s) / modes.s[0]
+    symbols = (r"$\Sigma^{yx}$", "$=$ $U$", r"$\times$ $S$", r"$\times$ $V^T$")
+    axes = draw_decomposition(ax, cell, (total, u, middle, v.T), symbols, data.output_names)
+    for part in axes[1:3]:
+        part.set_xlabel("mode")
+    ax.set_title("Singular modes are distinctions, from broad to narrow")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Property vectors of the modes, in columns.
-
-    Orange and blue are properties of either sign, such as to move and to have roots.
-    """
-    data = results.cell("semantic_deep").data
-    u, _ = _vectors(results)
-    style.heat(ax, u, -1, 1, data.output_names, _names(u.shape[1]))
-    ax.set_xlabel("mode")
-    ax.set_title("Property vectors $U$")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Singular values of the modes."""
-    s = results.cell("semantic_deep").strength.values
-    ax.barh(range(len(s)), s, color=style.sequential(len(s)))
-    ax.set_yticks(range(len(s)), _names(len(s)))
-    ax.invert_yaxis()
-    ax.set(xlabel="singular value $s$", ylabel="mode")
-    ax.set_title(f"Broad is stronger: {s[0] / s[-1]:.1f} times")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Item vectors of the modes, in rows.
-
-    The second tells animals from plants, the last ones the plants, and the animals, from each
-    other.
-    """
-    data = results.cell("semantic_deep").data
-    _, v = _vectors(results)
-    shades = style.heat(ax, v.T, -1, 1, _names(v.shape[1]), data.item_names)
-    ax.figure.colorbar(shades, ax=ax, ticks=(-1, 0, 1), label="entry of a vector")
-    ax.set_title("Item vectors $V$")
-
-
-def panel_e(results: Results, ax: Axes) -> None:
     """Outputs of the network for each item at stages of learning.
 
-    Means over seeds from the smallest init scale. What all items share comes first, properties of
+    Means over 10 runs from the smallest init scale. What all items share comes first, properties of
     single items last.
     """
     cell = results.cell("semantic_deep")
@@ -95,33 +73,36 @@ def panel_e(results: Results, ax: Axes) -> None:
         rows = data.output_names if frame is frames[0] else ()
         shades = style.heat(frame, outputs[stage].values.T, 0, 1, rows, data.item_names)
         frame.set_title(rf"$t$ = {time:.3g} $\tau$", loc="center")
-    ax.figure.colorbar(shades, ax=frames.tolist(), label="target, output", ticks=(0, 1), pad=0.02)
-    ax.set_title("A network learns distinctions from broad to narrow")
+    ax.figure.colorbar(shades, ax=frames.tolist(), label="output", ticks=(0, 1), pad=0.02)
+    ax.set_title("A network learns broad distinctions first")
 
 
-def panel_f(results: Results, ax: Axes) -> None:
+def panel_c(results: Results, ax: Axes) -> None:
     """Mode strengths in the same runs; thin lines are the stages."""
     cell = results.cell("semantic_deep")
     draw_strengths(ax, cell, "aligned_modes", smallest_scale_index(cell))
     for time in _stages(cell).values():
         ax.axvline(time, **style.GUIDE)
-    solved = cell.get("theory", "mode_strength", solution="aligned_modes")
-    distance = smallest_scale(abs(cell.get("trajectory", "mode_strength") - solved))
-    off = distance.max() / abs(cell.target).max()
-    ax.set_title(f"Modes are within {float(off):.0%} of the closed form")
+    label_modes(ax, cell.strength, cell.target)
+    ax.set_title("The closed form holds")
 
 
-def _names(count: int) -> list[str]:
-    return [str(mode) for mode in range(1, count + 1)]
+def _vectors(data: Data) -> tuple[np.ndarray, np.ndarray]:
+    """Output vectors (output, mode) and item vectors (item, mode), the same on all machines.
 
-
-def _vectors(results: Results) -> tuple[np.ndarray, np.ndarray]:
-    """Property and item vectors of the modes, in columns."""
-    modes = results.cell("semantic_deep").data.modes
-    # A pair of vectors is determined up to its sign: the first entry that is not 0 is positive.
-    first = (abs(modes.v) > 1e-9).argmax(axis=0)
-    signs = np.sign(modes.v[first, np.arange(modes.v.shape[1])])
-    return signs * modes.u, signs * modes.v
+    Modes of equal singular values share a space of item vectors, in which a decomposition returns
+    any basis of any signs. Here it is made from the projections of the items, in their order.
+    """
+    modes, basis = data.modes, np.zeros((data.x.shape[1], 0))
+    for value in np.unique(modes.s.round(9))[::-1]:
+        space = modes.v[:, modes.s.round(9) == value]
+        end = basis.shape[1] + space.shape[1]
+        for item in space @ space.T:
+            left = item - basis @ (basis.T @ item)
+            if basis.shape[1] < end and (length := np.linalg.norm(left)) > 1e-6:
+                basis = np.column_stack([basis, left / length])
+    # Entries on the edge between two colours have the same one everywhere.
+    return (data.sigma_yx @ basis / modes.s).round(9), basis.round(9)
 
 
 def _stages(cell: CellResults) -> dict[int, float]:

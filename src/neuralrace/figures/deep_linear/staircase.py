@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_strengths, learning_end
+from neuralrace.figures.modes import draw_strengths, label_modes, learning_end
 from neuralrace.results.cells import CellResults, Results
 
 LEAST = 1e-3
@@ -24,8 +24,9 @@ HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
 
 
 @Figure(
-    layout="abc;dde",
-    height=3.9,
+    layout="aab;aac;dde",
+    height=4.9,
+    heights=(1, 1, 1.15),
     cf={"a": "Fig. 3, left", "e": "first bullet"},
     reads={
         "staircase": {
@@ -36,29 +37,35 @@ HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes by singular value, and lines."""
+    """Simulation, theory, and the time in the summary."""
+    simulation = style.handle("simulation", color="0.3", **style.SIMULATION)
     theory = style.handle("closed form", **style.THEORY)
     paper = style.handle(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
-    return [*style.mode_handles(results.cell("staircase").strength), style.BAND, theory, paper]
+    return [simulation, style.BAND, theory, paper]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Mode strengths from the smallest weights.
+    """Mode strengths from the smallest weights, 10 runs.
 
-    Dots are where a mode is half learned, on average over seeds; later modes, on the thin line
-    below, have hardly begun.
+    Dots are where a mode is half learned, on average over runs. The number is the share of its
+    target that a later mode has by then, the largest of all modes.
     """
-    _modes(results.cell("staircase"), 0, ax)
+    cell = results.cell("staircase")
+    _modes(cell, 0, ax)
+    label_modes(ax, cell.strength.where(cell.strength != 0, drop=True))
+    ax.set_title("Small weights: one mode after another")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same from larger weights."""
     _modes(results.cell("staircase"), 1, ax)
+    ax.set_title("Larger weights: modes overlap")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The same from the largest weights, where all modes start at once."""
     _modes(results.cell("staircase"), 2, ax)
+    ax.set_title("Largest weights: all start at once")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -72,21 +79,21 @@ def panel_d(results: Results, ax: Axes) -> None:
     first = loss.isel(time=0).mean("seed")
     power = np.sort(cell.strength.values**2)[::-1]
     left = 1 - np.cumsum(power) / power.sum()
-    plateaus = left[left > LEAST]
-    for level in plateaus:
+    for level in left[left > LEAST]:
         ax.axhline(level, **style.GUIDE)
     style.over_scales(ax, time, loss / first, closed / first)
     ax.legend(title="init scale", loc="upper right", frameon=True, framealpha=1, edgecolor="none")
-    end = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss (initial loss)", yscale="log")
-    ax.set(xlim=(0, learning_end(cell, end)), ylim=(LEAST, 1.6))
-    ax.set_title(f"The loss falls in stairs: {len(plateaus)} plateaus between the modes")
+    ax.set(xlim=(0, _end(cell)), ylim=(LEAST, 1.6))
+    ax.set_title("The loss falls in stairs, a plateau between modes")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Time to half of each mode's target against its singular value, at each init scale.
 
-    Dashed, the closed form from each run's weights; dotted, the time that the summary writes.
+    Means and ranges over 10 runs; dashed, the closed form from each run's weights; dotted, the time
+    that the summary writes, for the smallest weights. The number is the largest distance from the
+    closed form, from the smallest weights.
     """
     cell = results.cell("staircase")
     half = cell.get("metrics", "half_time")
@@ -98,22 +105,31 @@ def panel_e(results: Results, ax: Axes) -> None:
         by_mode = half.isel(at).transpose("mode", ...)
         style.point_series(ax, s.values.tolist(), by_mode, **props)
         ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
-        ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
+        if index == 0:
+            ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
     ax.set(xscale="log", yscale="log", xlabel="singular value $s$")
     ax.set_ylabel(r"time to $s/2$ (units of $\tau$)")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
     ax.minorticks_off()
     off = float(abs(over.isel(init_scale=0) - 1).max())
-    ax.set_title(f"Small weights: within {off:.1%} of the closed form")
+    note = f"smallest weights:\nwithin {off:.1%}"
+    ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+    ax.set_title("Times are as predicted")
 
 
 def _modes(cell: CellResults, index: int, ax: Axes) -> None:
     half = cell.get("metrics", "half_time").isel(init_scale=index).mean("seed")
     later = cell.get("metrics", "later_share").isel(init_scale=index)
-    smallest = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
     ax.vlines(half, 0, cell.strength / 2, **style.GUIDE)
     draw_strengths(ax, cell, "aligned_modes", index)
     ax.plot(half, cell.strength / 2, **HALF)
-    ax.set_xlim(0, learning_end(cell, smallest))
+    ax.set_xlim(0, _end(cell))
     scale, share = float(later["init_scale"]), float(later.mean("seed"))
-    ax.set_title(f"Scale {scale:g}: the next mode is at {share:.0%} when one is at half")
+    note = f"init scale {scale:g}: at half\nof one, the next is at {share:.0%}"
+    ax.text(0.98, 0.9, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+
+
+def _end(cell: CellResults) -> float:
+    """The time at which all modes have been learned from the smallest weights."""
+    smallest = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
+    return learning_end(cell, smallest)

@@ -1,11 +1,13 @@
-r"""One unaligned mode: what is conserved, and what decays.
+r"""The phase plane of one mode, from unaligned vectors.
 
 Encoder and decoder vector :math:`a` and :math:`b` of a mode that starts unaligned and does not
-interfere with others. In their sum :math:`p = a + b` and difference :math:`m = a - b`, gradient
-flow keeps :math:`|p||m|`, so that a mode moves along a hyperbola until it is learned; figure 2 of
-Saxe, McClelland and Ganguli (2013) draws the same plane, turned, for vectors along one line. And
-:math:`\log(|m|/|p|)` falls at the rate :math:`2(s - a \cdot b)`: alignment before growth. The
-summary says that the vectors acquire the same length; from starts that are not small they do not.
+interfere with others. Figure 2 of Saxe, McClelland and Ganguli (2013) draws the plane of two
+numbers :math:`a` and :math:`b` that follow :math:`\dot a = b(s - ab)`, :math:`\dot b = a(s - ab)`.
+Vectors move in the same plane, if half the sum and half the difference of :math:`|a + b|` and
+:math:`|a - b|` take the place of the two numbers: gradient flow keeps
+:math:`|a + b||a - b|`, the difference of their squares, so that a mode moves along a hyperbola
+until it is learned. The summary says that the vectors acquire the same length; from starts that are
+not small they do not. Vectors that start equal stay equal, up to rounding error.
 """
 
 import numpy as np
@@ -21,21 +23,25 @@ from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
 
-RUNS = 3
-"""Number of runs that are drawn."""
+RUNS = 4
+"""Number of runs of each mode and start that are drawn."""
+SIDE = 2.4
+"""Half the side of the plane."""
+ARROWS = 17
+"""Arrows along a side of the plane."""
+NOTE = {"fontsize": 6.5, "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}, "zorder": 5}
+"""Text properties of notes in the plane, which stand on arrows."""
 
 
 @Figure(
-    layout="abc;ddd",
-    height=4.2,
-    heights=(1.6, 1),
-    cf={"a": "Fig. 2", "d": "assumptions"},
+    layout="aab;aac",
+    height=4.5,
+    cf={"a": "Fig. 2"},
     reads={
         "unaligned": {
             "trajectory": "gram",
             "metrics": "final_gap largest_gap log_ratio_slope product_drift",
         },
-        "interference_many time_to_learn": {"metrics": "largest_gap largest_overlap"},
     },
 )
 def legend(results: Results) -> style.Handles:
@@ -45,66 +51,63 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    r"""Lengths of :math:`m` and :math:`p` in single runs, from dots on.
+    r"""Field of gradient flow (arrows), targets :math:`ab = s` (thick, grey) and single runs.
 
-    Dashed, the hyperbolas of constant :math:`|p||m|`; thin, :math:`|p|^2 - |m|^2 = 4s`, where
-    :math:`a \cdot b = s` and the mode is learned. Runs that end on an axis end with equal (or
-    opposite) vectors. The gap is :math:`|m|`, or :math:`|p|` where :math:`s < 0`, over the length
-    of the vectors.
+    Runs of all modes start at dots, four from each init scale; dashed, the hyperbolas that they
+    keep. In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b` changed where
+    :math:`s < 0`, all modes share one field. The numbers :math:`a` and :math:`b` of a run are
+    :math:`(|a + b| \pm |a - b|)/2`, the larger one for the vector that starts longer; the flow does
+    not change if both change sign, and every second run is drawn so. Only starts on the line
+    :math:`a = -b` never leave the origin. Numbers are the distance between both vectors at the end,
+    over their length, mean over all runs and modes of a scale.
     """
     cell = finest(results, "unaligned")
-    paths = [
-        _sum_and_difference(cell, scale) for scale in range(cell.trajectory.sizes["init_scale"])
-    ]
-    longest = 1.05 * max(float(length.max()) for path in paths for length in path)
-    fine = np.linspace(0, longest, 200)
+    _draw_field(ax)
     for mode, colour in style.mode_colours(cell.strength).items():
-        s = float(cell.strength.sel(mode=mode))
-        end = np.sqrt(fine**2 + 4 * abs(s))
-        ax.plot(*((fine, end) if s > 0 else (end, fine)), **style.GUIDE)
-        for total, difference in paths:
-            for run in range(min(RUNS, total.sizes["seed"])):
-                p, m = (length.sel(mode=mode).isel(seed=run) for length in (total, difference))
-                ax.plot(m, p, color=colour)
-                ax.plot(m[0], p[0], color=colour, marker="o", linestyle="")
-                way = np.geomspace(float(m.min()), float(m.max()), 40)
-                ax.plot(way, float(p[0] * m[0]) / way, **style.THEORY)
-    ax.set(xlim=(0, longest), ylim=(0, longest), aspect="equal")
-    ax.set(xlabel="difference $|m| = |a - b|$", ylabel="sum $|p| = |a + b|$")
-    gap = cell.get("metrics", "final_gap").mean(("seed", "mode"))
-    ends = ", ".join(f"{float(x):.2f} (scale {float(x['init_scale']):g})" for x in gap)
-    ax.set_title(f"Gap at the end: {ends}")
+        for a, b in _runs(cell, mode):
+            ax.plot(a, b, color=colour, **style.SIMULATION)
+            ax.plot(a[0], b[0], color=colour, marker="o", zorder=4)
+            kept = float(a[0] ** 2 - b[0] ** 2)
+            along = (a, np.sign(b[-1]) * np.sqrt(np.clip(a**2 - kept, 0, None)))
+            other = (np.sign(a[-1]) * np.sqrt(np.clip(b**2 + kept, 0, None)), b)
+            ax.plot(*(other if kept > 0 else along), **style.THEORY)
+    gaps = cell.get("metrics", "final_gap").mean(("seed", "mode"))
+    text = "\n".join(f"scale {float(x['init_scale']):g}: {float(x):.2f}" for x in gaps)
+    ends = f"distance of $a$ and $b$\nat the end, over length\n{text}"
+    ax.text(-0.96 * SIDE, -0.96 * SIDE, ends, va="bottom", **NOTE)
+    ax.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), aspect="equal")
+    ax.set(xlabel=r"encoder $a/\sqrt{|s|}$", ylabel=r"decoder $b/\sqrt{|s|}$")
+    ax.set_title("Runs follow hyperbolas until $ab = s$")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Logarithm of the length of :math:`m` over that of :math:`p`, from the smaller start.
+    r"""Difference over sum of the vectors (sum over difference where :math:`s < 0`) over time.
 
-    Dashed, its law of decay, integrated along the same run.
+    From the smaller start. Dashed, its law of decay, :math:`-2\int(|s| - |a \cdot b|)dt` in the
+    logarithm, integrated along the same runs. Mean and range over 10 runs.
     """
     cell = finest(results, "unaligned")
-    time = cell.flow_time
+    time, sign = cell.flow_time, np.sign(cell.strength)
     total, difference = _sum_and_difference(cell, 0)
-    across = (total**2 - difference**2) / 4
-    ratio = ufuncs.log(difference / total)
-    rate = (cell.strength - across).transpose(*across.dims)
+    ratio = (difference / total) ** sign
+    rate = (abs(cell.strength) - sign * (total**2 - difference**2) / 4).transpose(*total.dims)
     axis = rate.get_axis_num("time")
     fall = rate.copy(data=cumulative_simpson(rate.values, x=time.values, axis=axis, initial=0))
-    law = ratio.isel(time=0) - 2 * fall
-    draw_modes(ax, cell, ratio, law)
-    ax.set(
-        xlabel=style.FLOW_TIME,
-        ylabel=r"$\log(|m|/|p|)$",
-        xlim=(0, style.settling_time(ratio, time)),
-    )
+    draw_modes(ax, cell, ufuncs.log(ratio), ufuncs.log(ratio.isel(time=0)) - 2 * fall)
+    ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\log(|a - b|/|a + b|)$")
+    ax.set_xlim(0, style.settling_time(ufuncs.log(ratio), time))
     slope = float(cell.get("metrics", "log_ratio_slope").mean())
-    ax.set_title(rf"It falls by {slope:.3f} times $\int(s - a\cdot b)dt$")
+    note = f"slope over theory: {slope / 2:.3f}"
+    ax.text(0.98, 0.95, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+    ax.set_title("Vectors align at the rate of theory")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Largest change of :math:`|p||m|` in a run, over its start, by learning rate.
+    """Largest change of :math:`|a + b||a - b|` in a run, over its start, by learning rate.
 
-    What is left is the error of gradient descent, of first order (thin, slope 1). Above, the
-    largest gap between the vectors, which changes whatever the step.
+    Gradient descent keeps it to first order in the step (thin, slope 1). Above, the largest
+    distance between the vectors, which changes whatever the step. Means and ranges over 10 runs,
+    from the smaller start.
     """
     cells = results.cells("unaligned")
     rates = [learning_rate(cell) for cell in cells]
@@ -117,41 +120,49 @@ def panel_c(results: Results, ax: Axes) -> None:
     first = [drift.isel(mode=0) for drift in drifts]
     style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
     style.loglog(ax, rates)
-    ax.set(xlabel="learning rate", ylabel="change of $|p||m|$ (share)")
-    ax.text(min(rates), float(gaps[0]), "largest gap", color="0.4", va="bottom")
-    drift = float(first[rates.index(min(rates))].mean())
-    ax.set_title(f"Change of $|p||m|$: {drift:.1%} at the finest")
+    ax.set(xlabel="learning rate", ylabel="largest change, over start")
+    ax.text(min(rates), float(gaps[0]), "$|a - b|$", color="0.4", va="bottom")
+    ax.set_title("The product $|a + b||a - b|$ is conserved")
 
 
-def panel_d(results: Results, ax: Axes) -> None:
-    """What an equal and perpendicular (aligned) start keeps at any time.
+def _draw_field(ax: Axes) -> None:
+    """Arrows along gradient flow, both branches of the target, and the stable manifold."""
+    a, b = np.meshgrid(*[np.linspace(-SIDE, SIDE, ARROWS)] * 2)
+    speed = np.hypot(b, a) * abs(1 - a * b)
+    # Lengths grow with the root of the speed, so that slow and fast parts are both seen.
+    scale = (1 - a * b) / np.sqrt(np.where(speed > 0, speed, 1))
+    arrows = {"color": "0.72", "width": 0.003, "scale": 60, "pivot": "mid", "zorder": 0.5}
+    ax.quiver(a, b, scale * b, scale * a, **arrows)
+    fine = np.geomspace(1 / SIDE, SIDE, 100)
+    for side in (-1, 1):
+        ax.plot(side * fine, side / fine, color="0.45", linewidth=2.5, zorder=1)
+    ax.plot([-SIDE, SIDE], [SIDE, -SIDE], **style.GUIDE)
+    ax.text(0.56, 2.1, "learned: $ab = s$", **NOTE)
+    ax.text(1.05, -1.45, "never learned: $a = -b$", **NOTE)
 
-    The largest cosine between vectors of different modes, and the largest distance (gap) of encoder
-    from decoder vector over their length. Beside them, vectors that start equal and not
-    perpendicular (tied), and the gap at the end of those that start unequal.
-    """
-    kept, tied = results.cell("time_to_learn"), results.cell("interference_many")
-    loose = finest(results, "unaligned")
-    rows = {
-        "cosine, aligned": kept.get("metrics", "largest_overlap").max("init_scale"),
-        "cosine, tied": tied.get("metrics", "largest_overlap").max("init_scale"),
-        "gap, aligned": kept.get("metrics", "largest_gap").max(("init_scale", "mode")),
-        "gap, tied": tied.get("metrics", "largest_gap").max(("init_scale", "mode")),
-        "gap, unequal": loose.get("metrics", "final_gap").max(("init_scale", "mode")),
-    }
-    for row, (name, values) in enumerate(rows.items()):
-        kind = name.rpartition(" ")[2]
-        colour = style.categorical(("aligned", "tied", "unequal").index(kind))
-        style.points(ax, row, values, across=True, color=colour, marker=style.marker(row))
-    ax.set_yticks(range(len(rows)), list(rows))
-    ax.invert_yaxis()
-    ax.set(xscale="log", xlabel="largest at any time", xlim=(None, 3))
-    cosine, gap = (float(rows[f"{what}, aligned"].max()) for what in ("cosine", "gap"))
-    ax.set_title(f"Cosines stay within {cosine:.0e} of 0, gaps within {gap:.0e}")
+
+def _runs(cell: CellResults, mode: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The numbers a and b of a mode over time, in units of the root of its strength."""
+    s = cell.strength.sel(mode=mode)
+    encoder, decoder, _ = (diagonal(block).sel(mode=mode) for block in vectors(cell))
+    runs = []
+    for scale in range(encoder.sizes["init_scale"]):
+        total, difference = (x.sel(mode=mode) for x in _sum_and_difference(cell, scale))
+        for seed in range(min(RUNS, total.sizes["seed"])):
+            start = {"init_scale": scale, "seed": seed, "time": 0}
+            half_sum, half_difference = (
+                (total + way * difference).isel(seed=seed).values / np.sqrt(abs(float(s))) / 2
+                for way in (1, -1)
+            )
+            pair = [half_sum, np.sign(float(s)) * half_difference]
+            if encoder.isel(start) < decoder.isel(start):
+                pair.reverse()
+            runs.append(tuple((-1) ** seed * x for x in pair))
+    return runs
 
 
 def _sum_and_difference(cell: CellResults, scale: int) -> tuple[xr.DataArray, xr.DataArray]:
-    """Lengths of p = a + b and m = a - b, by mode, from one init scale."""
+    """Lengths of a + b and a - b, by mode, from one init scale."""
     encoder, decoder, across = (diagonal(block).isel(init_scale=scale) for block in vectors(cell))
     total = ufuncs.sqrt(encoder + decoder + 2 * across)
     return total, ufuncs.sqrt((encoder + decoder - 2 * across).clip(min=0))
