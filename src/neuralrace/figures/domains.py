@@ -154,6 +154,21 @@ def draw_line(
     ax.plot(x, means, **dict(props) | {"marker": None, "linewidth": 1.2})
 
 
+def draw_runs(
+    ax: Axes,
+    x: Sequence[float],
+    values: Sequence[xr.DataArray],
+    props: Mapping[str, Any],
+    shift: float = 0.0,
+) -> None:
+    """Values, (seed), at each x as faint dots, beside x by `shift`, and medians joined by a line."""
+    dots = {"color": props["color"], "markersize": 3, "alpha": 0.4, "markeredgewidth": 0}
+    for at, runs in zip(x, values, strict=True):
+        ax.plot([at + shift] * runs.size, runs, ".", **dots)
+    medians = [float(runs.median()) for runs in values]
+    ax.plot(x, medians, **dict(props) | {"linewidth": 1.2})
+
+
 def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:
     """Numbers of domains that are `size` pixels wide and tall, and lines between them."""
     shown = domains if domains <= MOST_NUMBERED else 0
