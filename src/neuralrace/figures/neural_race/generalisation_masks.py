@@ -128,7 +128,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         ax.plot([], [], label=f"{name} pairs", **props)
     ax.legend(loc="upper right")
     ax.set(yscale="log", ylabel="dedicated share of power", xlabel=SHARE)
-    ax.set_title("The shared pathway wins the race")
+    ax.set_title("The shared pathway wins")
 
 
 def partners(cell: CellResults) -> int:

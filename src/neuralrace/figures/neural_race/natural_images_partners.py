@@ -32,13 +32,13 @@ LEAST = -0.5
 ACCURACY = "transfer, by accuracy"
 NUMBER = "trained output domains, $K$"
 
-Series = tuple[str, Sequence[CellResults], dict[str, Any]]
+Series = tuple[str, list[CellResults], dict[str, Any]]
 
 
 @Figure(
     layout="abc",
     height=2.6,
-    cf={"a": "Fig. 7c"},
+    cf={"a": "Fig. 7b, c"},
     reads={
         "images images_five images_twenty": {
             "trajectory": "",
@@ -60,7 +60,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     domains that are trained, which are neighbours (a band). Values below the axis are answers worse
     than zero. Dotted: the 40% of the source.
     """
-    series = [_series(results, name, "band") for name in SWEEPS]
+    series = [
+        (name.replace(", band", " domains"), cells, props)
+        for name, cells, props in _series(results, SWEEPS)
+        if cells[0].routing.pairs.name == "band"
+    ]
     _draw(ax, series, "zero_shot_ratio", domains.partner_share)
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     ax.axhline(0, **style.GUIDE)
@@ -72,15 +76,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Accuracy above chance of untrained pairs over that of trained ones, on held-out images,
     against the number of trained output domains, for bands and for masks drawn at random.
     """
-    series = [
-        _series(results, name, mask)
-        for name, mask in (
-            ("images", "band"),
-            ("images_random", "random"),
-            ("images_twenty", "band"),
-            ("images_twenty", "random"),
-        )
-    ]
+    series = _series(results, ("images", "images_random", "images_twenty"))
     _draw(ax, series, "transfer", _number)
     ax.set(xlabel=NUMBER, ylabel=ACCURACY)
     ax.xaxis.set_major_locator(MultipleLocator(2))
@@ -89,10 +85,11 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The same from two init scales, for ten domains and bands."""
-    series = []
-    for name, props in (("images", {}), ("images_small_init", SMALL)):
-        _, cells, own = _series(results, name, "band")
-        series.append((f"init scale {cells[0].spec.init_scales[0]:g}", cells, own | props))
+    series = [
+        (f"init scale {cells[0].spec.init_scales[0]:g}", cells, props | other)
+        for experiment, other in (("images", {}), ("images_small_init", SMALL))
+        for _, cells, props in _series(results, (experiment,))
+    ]
     _draw(ax, series, "transfer", _number)
     ax.set(xlabel=NUMBER, ylabel=ACCURACY)
     ax.xaxis.set_major_locator(MultipleLocator(2))
@@ -110,19 +107,17 @@ def _draw(
     ax.legend(loc="lower right")
 
 
-def _series(results: Results, name: str, mask: str) -> Series:
-    """The cells of an experiment with a kind of mask, fewest partners first, named and styled."""
-    cells = [
-        cell
-        for cell in domains.by_partners(results, name)
-        if cell.routing.pairs.name.startswith(mask)
-    ]
-    count = cells[0].spec.dataset.count
-    counts = [results.cells(sweep)[0].spec.dataset.count for sweep in SWEEPS]
-    props = style.sequential_styles(len(counts))[counts.index(count)]
-    if mask == "band":
-        return f"{count} domains", cells, props
-    return f"{count}, random", cells, props | RANDOM
+def _series(results: Results, experiments: Sequence[str]) -> list[Series]:
+    """Cells of each number of domains and kind of mask, fewest partners first, named and styled."""
+    counts = [results.cells(name)[0].spec.dataset.count for name in SWEEPS]
+    styles = dict(zip(counts, style.sequential_styles(len(counts)), strict=True))
+    series: dict[str, Series] = {}
+    for cell in (cell for name in experiments for cell in domains.by_partners(results, name)):
+        count, mask = cell.spec.dataset.count, cell.routing.pairs.name
+        name = f"{count}, {mask.partition('_')[0]}"
+        props = styles[count] | ({} if mask == "band" else RANDOM)
+        series.setdefault(name, (name, [], props))[1].append(cell)
+    return list(series.values())
 
 
 def _number(cell: CellResults) -> float:
