@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from scipy import stats
 
 from neuralrace.errors import UserError
@@ -31,6 +32,16 @@ def drawn(figure: str, results: Results) -> list[Axes]:
     return sorted(canvas.axes, key=lambda ax: str(ax.get_label()))
 
 
+def panel(figure: str, results: Results, letter: str) -> Axes:
+    (ax,) = (ax for ax in drawn(figure, results) if ax.get_label() == letter)
+    return ax
+
+
+def parts(figure: str, results: Results) -> list[Axes]:
+    """Axes into which panels are divided, in order."""
+    return [ax for ax in drawn(figure, results) if not ax.get_label()]
+
+
 def has_line(ax: Axes, x, y) -> bool:
     return any(
         np.shape(line.get_xdata()) == np.shape(x)
@@ -49,7 +60,7 @@ def ends(cells, name: str) -> list[float]:
 
 
 def test_images_are_transformed_as_for_the_network(results: Results):
-    shown, *_ = drawn("natural_images", results)
+    shown = panel("natural_images", results, "a")
     images = results.cells("images")[0].image_domains
     arrays = {name: jnp.asarray(values) for name, values in images.arrays().items()}
     (first, *_) = np.flatnonzero(images.images.labels == natural_images.EXAMPLE)
@@ -67,23 +78,23 @@ def test_images_are_transformed_as_for_the_network(results: Results):
 
 
 def test_labels_are_those_of_the_output_domains(results: Results):
-    shown, *_ = drawn("natural_images", results)
+    shown = panel("natural_images", results, "a")
     units = results.cells("images")[0].image_domains.class_order[::2, natural_images.EXAMPLE]
     numbers = [text.get_text() for text in shown.texts if text.get_text().isdigit()]
     assert list(map(int, numbers)) == units.tolist()
-    dark = [patch.get_facecolor()[0] < 0.5 for patch in shown.patches]
+    dark = [to_rgb(patch.get_facecolor())[0] < 0.5 for patch in shown.patches]
     np.testing.assert_array_equal(np.reshape(dark, (5, 10)).argmax(axis=1), units)
 
 
 def test_lines_join_trained_pairs(results: Results):
-    shown, *_ = drawn("natural_images", results)
+    shown = panel("natural_images", results, "a")
     cell = nearest_first(results.cells("images"))[0]
     trained = [line.get_color() == TRAINED["color"] for line in shown.lines]
     np.testing.assert_array_equal(np.reshape(trained, (5, 5)), mask(cell)[::2, ::2])
 
 
 def test_errors_are_drawn_at_their_share(results: Results):
-    *_, errors, shares = drawn("natural_images", results)
+    errors, shares = parts("natural_images", results)
     squared = results.cells("images")
     for pairs in ("trained", "untrained"):
         name = f"held_out_{pairs}_error"
@@ -97,8 +108,8 @@ def test_errors_are_drawn_at_their_share(results: Results):
 
 
 def test_misclassified_images_are_drawn_at_their_init_scale_and_share(results: Results):
-    parts = [ax for ax in drawn("natural_images_init_scale", results) if ax.axison]
-    by_scale, by_share = parts[:3], parts[3:]
+    shown = parts("natural_images_init_scale", results)
+    by_scale, by_share = shown[:3], shown[3:]
     ridge = float(results.cells("images")[0].metrics["ridge_misclassified"].mean())
     for number, (_, scaled, shared, activation) in enumerate(natural_images_init_scale.LEARNING):
         cells = [c for c in results.cells(shared) if c.routing.activation == activation]
@@ -139,10 +150,11 @@ def test_photographs_are_drawn_in_place_of_digits(results: Results):
     both = Results([*digits, *photographs])
     assert natural_images.image_sets(both) == [photographs[:2], photographs[2:4], photographs[4:]]
     assert natural_images.image_sets(Results(digits)) == [digits]
-    parts = [ax for ax in drawn("natural_images", both) if ax.axison]
-    assert [ax.get_title() for ax in parts[:3]] == ["CIFAR-10, $M$ = 10\npixels"] * 3
+    shown = parts("natural_images", both)
+    assert len(shown) == 6
+    assert [ax.get_title() for ax in shown[:3]] == ["CIFAR-10, $M$ = 10\npixels"] * 3
     errors = [float(cell.trajectory["held_out_trained_error"][..., -1].mean()) for cell in digits]
-    assert all(has_line(ax, [0.1, 0.2], errors) for ax in parts[:3])
+    assert all(has_line(ax, [0.1, 0.2], errors) for ax in shown[:3])
 
 
 def test_init_scales_need_a_baseline_of_their_images(results: Results):

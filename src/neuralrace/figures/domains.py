@@ -136,17 +136,23 @@ def draw_line(
 
 def draw_runs(
     ax: Axes,
-    x: Sequence[float],
+    x: Sequence[int | float],
     values: Sequence[xr.DataArray],
     props: Mapping[str, Any],
     shift: float = 0.0,
 ) -> None:
     """Values, (seed), at each x as faint dots, `shift` beside it, and medians joined by a line."""
-    dots = {"color": props["color"], "markersize": 2.6, "alpha": 0.4, "markeredgewidth": 0}
+    dots: dict[str, Any] = {
+        "color": props["color"],
+        "markersize": 2.6,
+        "alpha": 0.4,
+        "markeredgewidth": 0,
+    }
     for at, runs in zip(x, values, strict=True):
         ax.plot([at + shift] * runs.size, runs, "o", **dots)
     medians = [float(runs.median()) for runs in values]
-    ax.plot(x, medians, **dict(props) | {"linewidth": 1.2})
+    line: dict[str, Any] = {**props, "linewidth": 1.2}
+    ax.plot(x, medians, **line)
 
 
 def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:

@@ -9,7 +9,8 @@ relative to a network that answers zero. Dots are single runs, ten at each point
 medians; the grey line is an error of a tenth, where nine tenths are transferred.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -136,7 +137,7 @@ def partners(cell: CellResults) -> int:
     return cell.routing.partners(cell.spec.dataset.count)
 
 
-def _draw_counts(ax: Axes, results: Results, across: Callable[[CellResults], float]) -> None:
+def _draw_counts(ax: Axes, results: Results, across: Callable[[CellResults], int | float]) -> None:
     """Draws errors for each number of domains."""
     for name, props in zip(COUNTS, style.sequential_styles(len(COUNTS)), strict=True):
         cells = domains.by_partners(results, name)
@@ -147,8 +148,8 @@ def _draw_counts(ax: Axes, results: Results, across: Callable[[CellResults], flo
 def _draw_errors(
     ax: Axes,
     cells: Sequence[CellResults],
-    across: Callable[[CellResults], float],
-    props: dict,
+    across: Callable[[CellResults], int | float],
+    props: Mapping[str, Any],
     shift: float = 0.0,
 ) -> None:
     """Draws final errors of untrained pairs, where there are any, on a logarithmic axis."""

@@ -10,7 +10,7 @@ are means and bars ranges over seeds (10 for digits). At the source's size of it
 trained ones do from 40% of pairs on, in each of eight runs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     for one, left in zip(chosen, rows, strict=True):
         for other, right in zip(chosen, rows, strict=True):
             name = "trained" if trained[one, other] else "untrained"
-            line = PAIRS[name] | LINES[name] | {"marker": None}
+            line: dict[str, Any] = PAIRS[name] | LINES[name] | {"marker": None}
             ax.plot([1.1, UNITS - 0.1], [left, right], **line)
     ax.set(xlim=(-0.8, UNITS + CLASSES * CELL + 0.05), ylim=(rows[-1] - 0.6, 1.1), aspect="equal")
     ax.set_axis_off()
@@ -114,7 +114,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Squared error over that of answering zero, against the share of trained pairs, on a
     logarithmic axis. Dash-dotted: a ridge regression of each domain.
     """
-    for part, cells in _parts(results, ax):
+    parts = _parts(results, ax)
+    for part, cells in parts:
         draw_pairs(part, held_out_error, cells)
         ridge = float(cells[0].get("metrics", "ridge_held_out_error").mean())
         part.axhline(ridge, **RIDGE)
@@ -122,20 +123,22 @@ def panel_b(results: Results, ax: Axes) -> None:
         part.set(yscale="log", ylim=(0.7 * ridge, 3))
         part.set_yticks(ERRORS, map(str, ERRORS))
         part.set_yticks([], minor=True)
-        if part.get_subplotspec().is_first_col():
-            part.set_ylabel("squared error")
-        _note(part, 1, "answering zero")
         part.set_title(_set_name(cells[0]), loc="center")
+    first = parts[0][0]
+    first.set_ylabel("squared error")
+    _note(first, 1, "answering zero")
     ax.set_title("Untrained pairs catch up by about 40%")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Share of the images that are misclassified, in the same runs."""
-    parts = list(_parts(results, ax))
+    parts = _parts(results, ax)
     for part, cells in parts:
         draw_pairs(part, misclassified, cells)
         frame_shares(part, cells[0])
-        _note(part, 1 - 1 / CLASSES, "chance")
+    first = parts[0][0]
+    first.set_ylabel("misclassified")
+    _note(first, 1 - 1 / CLASSES, "chance")
     parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$")
     ax.set_title("Untrained pairs then classify images as well")
 
@@ -178,15 +181,13 @@ def frame_shares(ax: Axes, baseline: CellResults) -> None:
     ax.axhline(float(baseline.get("metrics", "ridge_misclassified").mean()), **RIDGE)
     ax.axhline(1 - 1 / CLASSES, **style.GUIDE)
     ax.set_ylim(0, 1)
-    if ax.get_subplotspec().is_first_col():
-        ax.set_ylabel("misclassified")
 
 
-def _parts(results: Results, ax: Axes) -> Iterator[tuple[Axes, list[CellResults]]]:
+def _parts(results: Results, ax: Axes) -> list[tuple[Axes, list[CellResults]]]:
     """Axes for each image set, side by side, with its cells."""
     sets = image_sets(results)
     parts = style.split(ax, 1, len(sets), sharex=True, sharey=True)[0]
-    return zip(parts, sets, strict=True)
+    return list(zip(parts, sets, strict=True))
 
 
 def _set_name(cell: CellResults) -> str:
@@ -229,7 +230,10 @@ def _draw_labels(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.nd
         own = int(cell.image_domains.class_order[domain, EXAMPLE])
         for unit in range(CLASSES):
             corner = UNITS + unit * CELL, middle - 0.2
-            fill = {"facecolor": "0.2" if unit == own else "white", "edgecolor": "0.5"}
+            fill: dict[str, Any] = {
+                "facecolor": "0.2" if unit == own else "white",
+                "edgecolor": "0.5",
+            }
             ax.add_patch(Rectangle(corner, CELL, 0.4, linewidth=0.5, **fill))
         at = UNITS + (own + 0.5) * CELL, middle
         ax.text(*at, str(own), ha="center", va="center_baseline", color="white", fontsize=6)
@@ -237,7 +241,6 @@ def _draw_labels(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.nd
     ax.text(UNITS + CLASSES * CELL / 2, 0.65, head, ha="center", fontsize=6.5)
 
 
-def _note(ax: Axes, height: float, text: str) -> None:
-    """A name at the right end of a level, in the first axes of a row."""
-    if ax.get_subplotspec().is_first_col():
-        ax.annotate(text, (1, height), (0, 2), ("axes fraction", "data"), "offset points", **NOTE)
+def _note(ax: Axes, height: int | float, text: str) -> None:
+    """A name at the right end of a level."""
+    ax.annotate(text, (1, height), (0, 2), ("axes fraction", "data"), "offset points", **NOTE)

@@ -88,7 +88,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def _parts(ax: Axes) -> Sequence[Axes]:
     """Axes for each kind of learning, side by side."""
-    return style.split(ax, 1, len(LEARNING), sharex=True, sharey=True)[0]
+    parts = list(style.split(ax, 1, len(LEARNING), sharex=True, sharey=True)[0])
+    parts[0].set_ylabel("misclassified")
+    return parts
 
 
 def _baseline(results: Results) -> CellResults:

@@ -69,7 +69,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     ax.axhline(0, **style.GUIDE)
     ax.set(xlabel="trained share, $K/M$", ylim=(LEAST, 1.1), ylabel="transfer, by explained power")
-    ax.set_title("More domains need a smaller share")
+    ax.set_title("More domains, smaller share")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
