@@ -23,8 +23,8 @@ SPREAD = 0.22
 """Half the height of the column of seeds of a condition, in rows."""
 CURVES = 3
 """Number of cells whose learning is drawn, nearest to the share in the paper."""
-INPUTS = {"identity": "as they are", "pixel_permutation": "pixels permuted", "rotation": "rotated"}
-OUTPUTS = {"identity": "own names", "label_permutation": "classes renamed"}
+INPUTS = {"identity": "as they are", "pixel_permutation": "permuted", "rotation": "rotated"}
+OUTPUTS = {"identity": "own names", "label_permutation": "new names"}
 
 
 @Figure(
