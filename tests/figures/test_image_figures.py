@@ -1,21 +1,22 @@
 """Figures of natural images draw their recorded variables and metrics."""
 
-from pathlib import Path
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from scipy import stats
 
 from neuralrace.errors import UserError
-from neuralrace.figures import matching_cells
 from neuralrace.figures.compose import compose
-from neuralrace.figures.domains import transfer_threshold
-from neuralrace.figures.neural_race import natural_images, natural_images_controls
+from neuralrace.figures.domains import TRAINED, mask, nearest_first, partner_share
+from neuralrace.figures.neural_race import (
+    natural_images,
+    natural_images_controls,
+    natural_images_init_scale,
+)
 from neuralrace.figures.style import rc_context
-from neuralrace.results.cells import Results, open_results
+from neuralrace.results.cells import CellResults, Results
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,16 @@ def drawn(figure: str, results: Results) -> list[Axes]:
         canvas = compose(f"neural_race/{figure}", results)
         canvas.draw_without_rendering()
     return sorted(canvas.axes, key=lambda ax: str(ax.get_label()))
+
+
+def panel(figure: str, results: Results, letter: str) -> Axes:
+    (ax,) = (ax for ax in drawn(figure, results) if ax.get_label() == letter)
+    return ax
+
+
+def parts(figure: str, results: Results) -> list[Axes]:
+    """Axes into which panels are divided, in order."""
+    return [ax for ax in drawn(figure, results) if not ax.get_label()]
 
 
 def has_line(ax: Axes, x, y) -> bool:
@@ -49,7 +60,7 @@ def ends(cells, name: str) -> list[float]:
 
 
 def test_images_are_transformed_as_for_the_network(results: Results):
-    shown, *_ = drawn("natural_images", results)
+    shown = panel("natural_images", results, "a")
     images = results.cells("images")[0].image_domains
     arrays = {name: jnp.asarray(values) for name, values in images.arrays().items()}
     (first, *_) = np.flatnonzero(images.images.labels == natural_images.EXAMPLE)
@@ -62,93 +73,119 @@ def test_images_are_transformed_as_for_the_network(results: Results):
         # up to brightness and contrast
         pixels = np.asarray(picture.get_array()).ravel()
         assert np.corrcoef(pixels, seen[domain])[0, 1] == pytest.approx(1, abs=1e-6)
-    assert [tick.get_text() for tick in shown.get_xticklabels()] == [
-        f"{27 * domain}°" for domain in chosen
-    ]
+    texts = [text.get_text() for text in shown.texts]
+    assert [text for text in texts if "°" in text] == [f"{27 * domain}°" for domain in chosen]
 
 
-def test_names_of_classes_are_those_of_the_output_domains(results: Results):
-    _, names, *_ = drawn("natural_images", results)
-    renamed = results.cells("images")[0].image_domains.class_order[::2]
-    texts = [text for text in names.texts if text.get_text()]
-    assert [int(text.get_text()) for text in texts] == renamed.ravel().tolist()
-    np.testing.assert_array_equal(names.images[0].get_array(), renamed)
+def test_labels_are_those_of_the_output_domains(results: Results):
+    shown = panel("natural_images", results, "a")
+    units = results.cells("images")[0].image_domains.class_order[::2, natural_images.EXAMPLE]
+    numbers = [text.get_text() for text in shown.texts if text.get_text().isdigit()]
+    assert list(map(int, numbers)) == units.tolist()
+    dark = [to_rgb(patch.get_facecolor())[0] < 0.5 for patch in shown.patches]
+    np.testing.assert_array_equal(np.reshape(dark, (5, 10)).argmax(axis=1), units)
 
 
-def test_errors_are_drawn_at_their_share_and_init_scale(results: Results):
-    _, _, _, errors, shares, transfer, by_scale, shares_by_scale = drawn("natural_images", results)
-    squared, scaled = results.cells("images"), results.cells("images_init_scale")
+def test_lines_join_trained_pairs(results: Results):
+    shown = panel("natural_images", results, "a")
+    cell = nearest_first(results.cells("images"))[0]
+    trained = [line.get_color() == TRAINED["color"] for line in shown.lines]
+    np.testing.assert_array_equal(np.reshape(trained, (5, 5)), mask(cell)[::2, ::2])
+
+
+def test_errors_are_drawn_at_their_share(results: Results):
+    errors, shares = parts("natural_images", results)
+    squared = results.cells("images")
     for pairs in ("trained", "untrained"):
         name = f"held_out_{pairs}_error"
         means = [float(cell.trajectory[name].isel(time=-1).mean()) for cell in squared]
         assert has_line(errors, [0.1, 0.2], means)
-        finals = [cell.trajectory[name].isel(time=-1) for cell in scaled]
-        means = [float(mean) for final in finals for mean in final.mean("seed")]
-        assert has_line(by_scale, [0.001, 0.003, 0.01], means)
-        for activation in ("linear", "relu"):
-            group = [
-                cell
-                for cell in results.cells("images_cross_entropy")
-                if cell.routing.activation == activation
-            ]
-            assert has_line(shares, [0.2, 0.3], ends(group, f"final_{pairs}_misclassified"))
-    assert has_line(transfer, [0.1, 0.2], ends(squared, "zero_shot_ratio"))
-    assert len(shares_by_scale.get_lines()) > 4
+        assert has_line(shares, [0.1, 0.2], ends(squared, f"final_{pairs}_misclassified"))
     ridge = squared[0].metrics
     assert level(errors, float(ridge["ridge_held_out_error"].mean()))
-    assert level(by_scale, float(ridge["ridge_held_out_error"].mean()))
     assert level(shares, float(ridge["ridge_misclassified"].mean()))
     assert level(shares, 0.9)
 
 
-def test_other_image_sets_are_drawn_too(
-    results_root: Path, cell_ids: list[str], tmp_path: Path, copy_cell
-):
-    for cell in matching_cells("neural_race/natural_images", cell_ids):
-        _, experiment, label = cell.split("/")
-        names = [experiment, "images_cifar_pixels"] if experiment == "images" else [experiment]
-        for name in names:
-            copy_cell(results_root / cell, tmp_path, f"neural_race/{name}/{label}")
-    cells = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
-    assert matching_cells("neural_race/natural_images", cells) == cells
-    transfer = drawn("natural_images", open_results(tmp_path, cells))[5]
-    curves = [line for line in transfer.lines if list(line.get_xdata()) == [0.1, 0.2]]
-    assert len({tuple(line.get_ydata()) for line in curves}) == 1
-    assert len({line.get_color() for line in curves}) == 2
+def test_misclassified_images_are_drawn_at_their_init_scale_and_share(results: Results):
+    shown = parts("natural_images_init_scale", results)
+    by_scale, by_share = shown[:3], shown[3:]
+    ridge = float(results.cells("images")[0].metrics["ridge_misclassified"].mean())
+    for number, (_, scaled, shared, activation) in enumerate(natural_images_init_scale.LEARNING):
+        cells = [c for c in results.cells(shared) if c.routing.activation == activation]
+        shares = [partner_share(cell) for cell in cells]
+        for pairs in ("trained", "untrained"):
+            name = f"final_{pairs}_misclassified"
+            finals = [cell.metrics[name] for cell in results.cells(scaled)]
+            scales = [float(scale) for final in finals for scale in final["init_scale"]]
+            means = [float(mean) for final in finals for mean in final.mean("seed")]
+            assert has_line(by_scale[number], scales, means)
+            assert has_line(by_share[number], shares, ends(cells, name))
+        assert level(by_scale[number], ridge)
+        assert level(by_share[number], ridge)
+
+
+def under_other_names(cells, images: str) -> list[CellResults]:
+    """The cells as those of three kinds of features of an image set."""
+    named = [
+        (f"neural_race/images_cifar_{features}/{cell.name.split('/')[-1]}", cell)
+        for features in ("pixels", "components", "convolutions")
+        for cell in cells
+    ]
+    copies = [
+        CellResults(name, cell.folder, cell.spec, cell.trajectory, metrics=cell.metrics)
+        for name, cell in named
+    ]
+    for cell in copies:
+        dataset = cell.spec.dataset
+        shown = dataset.images.model_copy(update={"name": images})
+        update = {"dataset": dataset.model_copy(update={"images": shown})}
+        vars(cell)["spec"] = cell.spec.model_copy(update=update)
+    return copies
+
+
+def test_photographs_are_drawn_in_place_of_digits(results: Results):
+    digits = results.cells("images")
+    photographs = under_other_names(digits, "cifar10")
+    both = Results([*digits, *photographs])
+    assert natural_images.image_sets(both) == [photographs[:2], photographs[2:4], photographs[4:]]
+    assert natural_images.image_sets(Results(digits)) == [digits]
+    shown = parts("natural_images", both)
+    assert len(shown) == 6
+    assert [ax.get_title() for ax in shown[:3]] == ["CIFAR-10, $M$ = 10\npixels"] * 3
+    errors = [float(cell.trajectory["held_out_trained_error"][..., -1].mean()) for cell in digits]
+    assert all(has_line(ax, [0.1, 0.2], errors) for ax in shown[:3])
 
 
 def test_init_scales_need_a_baseline_of_their_images(results: Results):
     cell = results.cells("images_five")[0]
     with pytest.raises(UserError, match="images has another dataset") as error:
-        natural_images._same_images(cell, results.cells("images"))
+        natural_images_init_scale._same_images(cell, results.cells("images"))
     assert error.value.key == cell.name
     assert "config/" in error.value.remedy
     baseline = results.cells("images")[0]
-    chosen = natural_images._same_images(results.cells("images_init_scale")[0], [cell, baseline])
+    chosen = natural_images_init_scale._same_images(
+        results.cells("images_init_scale")[0], [cell, baseline]
+    )
     assert chosen is baseline
 
 
 def test_ratios_are_drawn_at_their_share_and_number_of_partners(results: Results):
-    by_share, by_number, classified = drawn("natural_images_partners", results)
-    for name, shares, numbers in (
-        ("images", [0.1, 0.2], [1, 2]),
-        ("images_five", [0.2, 0.4], [1, 2]),
-        ("images_random", [0.1, 0.2], [1, 2]),
-        ("images_small_init", [0.1, 0.2], [1, 2]),
-        ("images_twenty", [0.1, 0.2], [2, 4]),
+    by_share, by_number, by_scale = drawn("natural_images_partners", results)
+    for panel, metric, name, x in (
+        (by_share, "zero_shot_ratio", "images_five", [0.2, 0.4]),
+        (by_share, "zero_shot_ratio", "images", [0.1, 0.2]),
+        (by_share, "zero_shot_ratio", "images_twenty", [0.1, 0.2]),
+        (by_number, "transfer", "images", [1, 2]),
+        (by_number, "transfer", "images_random", [1, 2]),
+        (by_number, "transfer", "images_twenty", [2, 4]),
+        (by_scale, "transfer", "images", [1, 2]),
+        (by_scale, "transfer", "images_small_init", [1, 2]),
     ):
-        cells = results.cells(name)
-        assert has_line(by_share, shares, ends(cells, "zero_shot_ratio"))
-        assert has_line(by_number, numbers, ends(cells, "zero_shot_ratio"))
-        assert has_line(classified, numbers, ends(cells, "transfer"))
-
-
-def test_threshold_is_where_all_later_medians_are_high():
-    medians = {1: 0.95, 2: 0.5, 3: 0.92, 4: 1.0, 5: np.nan}
-    shuffled = sorted(medians, reverse=True)
-    ratios = [xr.DataArray(medians[x] + np.array([-1, 0, 1]), dims="seed") for x in shuffled]
-    assert transfer_threshold(shuffled, ratios) == "3"
-    assert transfer_threshold([0.25, 0.5], [ratios[shuffled.index(x)] for x in (1, 2)]) == "none"
+        values = [cell.metrics[metric].isel(init_scale=0) for cell in results.cells(name)]
+        assert has_line(panel, x, [float(runs.median()) for runs in values])
+        for at, runs in zip(x, values, strict=True):
+            assert has_line(panel, [at] * runs.size, runs)
 
 
 def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Results):
@@ -172,5 +209,7 @@ def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Result
         floor = float(cell.metrics["least_squares_training_error"].mean())
         assert has_line(controls, [floor, floor], [row - 0.45, row + 0.45])
     for cell in results.cells("images"):
-        error = cell.trajectory["untrained_error"].isel(init_scale=0).mean("seed")
-        assert has_line(curves, cell.flow_time, error)
+        errors = cell.trajectory["untrained_error"].isel(init_scale=0)
+        assert has_line(curves, cell.flow_time, errors.median("seed"))
+        for seed in errors["seed"]:
+            assert has_line(curves, cell.flow_time, errors.sel(seed=seed))

@@ -4,7 +4,6 @@ Matrices have input domains along x and output domains along y. They show the fi
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -77,25 +76,6 @@ def nearest_first(cells: Iterable[CellResults]) -> list[CellResults]:
     return sorted(cells, key=lambda cell: abs(partner_share(cell) - PAPER_SHARE))
 
 
-def share_label(cell: CellResults) -> str:
-    """The trained share as a formula."""
-    return f"$K/M={partner_share(cell):.2g}$"
-
-
-def transfer_threshold(x: Sequence[int | float], ratios: Sequence[xr.DataArray]) -> str:
-    """The smallest x from which untrained pairs follow in the median over seeds, or "none".
-
-    Args:
-        x: one value for each cell.
-        ratios: for each cell, what untrained pairs learn over what trained pairs learn, (seed);
-            NaN if all pairs are trained.
-    """
-    medians = [(at, float(ratio.median())) for at, ratio in zip(x, ratios, strict=True)]
-    descending = sorted((point for point in medians if np.isfinite(point[1])), reverse=True)
-    high = [at for at, _ in takewhile(lambda point: point[1] >= FOLLOWING, descending)]
-    return f"{min(high):.2g}" if high else "none"
-
-
 def draw_mask(ax: Axes, cell: CellResults) -> None:
     """A matrix of pairs: trained pairs are dark, untrained pairs light."""
     trained = mask(cell)
@@ -152,6 +132,27 @@ def draw_line(
     )
     means = [float(value.mean("seed")) for value in values]
     ax.plot(x, means, **dict(props) | {"marker": None, "linewidth": 1.2})
+
+
+def draw_runs(
+    ax: Axes,
+    x: Sequence[int | float],
+    values: Sequence[xr.DataArray],
+    props: Mapping[str, Any],
+    shift: float = 0.0,
+) -> None:
+    """Values, (seed), at each x as faint dots, `shift` beside it, and medians joined by a line."""
+    dots: dict[str, Any] = {
+        "color": props["color"],
+        "markersize": 2.6,
+        "alpha": 0.4,
+        "markeredgewidth": 0,
+    }
+    for at, runs in zip(x, values, strict=True):
+        ax.plot([at + shift] * runs.size, runs, "o", **dots)
+    medians = [float(runs.median()) for runs in values]
+    line: dict[str, Any] = {**props, "linewidth": 1.2}
+    ax.plot(x, medians, **line)
 
 
 def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:

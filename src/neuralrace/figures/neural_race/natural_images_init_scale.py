@@ -1,0 +1,122 @@
+"""Transfer among images from small and from large weights, by squared error and cross-entropy.
+
+Figure 7d of Saxe, Sodhani and Lewallen (2022), and its panels b and c with another loss. Digits in
+ten domains stand for the images of the source, which does not say whether they are CIFAR or MNIST;
+errors are shares of held-out images that are misclassified. Learning rates and lengths of training
+differ by init scale, whose law is ours; squared error is not trained to its end from scales above
+1. Trained pairs above the line of ridge regression have not come to their end. Markers are means
+and bars ranges over seeds: 5 by init scale, 10 by share of trained pairs.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import xarray as xr
+from matplotlib.axes import Axes
+
+from neuralrace.errors import UserError
+from neuralrace.extensions.registry import Figure
+from neuralrace.figures import domains, style
+from neuralrace.figures.neural_race.natural_images import (
+    PAIRS,
+    RIDGE,
+    draw_pairs,
+    frame_shares,
+    misclassified,
+)
+from neuralrace.results.cells import CellResults, Results
+
+LEARNING = (
+    ("squared error, linear", "images_init_scale", "images", "linear"),
+    ("cross-entropy, linear", "images_init_scale_cross_entropy", "images_cross_entropy", "linear"),
+    ("cross-entropy, ReLU", "images_init_scale_relu", "images_cross_entropy", "relu"),
+)
+"""Loss and units; experiments by init scale and by share, and the activation."""
+
+
+@Figure(
+    layout="a;b",
+    height=4.4,
+    cf={"a": "Fig. 7d", "b": "Fig. 7b, c"},
+    reads={
+        "images": {
+            "metrics": "ridge_misclassified",
+        },
+        (
+            "images images_cross_entropy "
+            "images_init_scale images_init_scale_cross_entropy images_init_scale_relu"
+        ): {
+            "trajectory": "",
+            "metrics": "final_trained_misclassified final_untrained_misclassified",
+        },
+    },
+)
+def legend(results: Results) -> style.Handles:
+    """Pairs and lines."""
+    return [
+        style.handle("trained pairs", **domains.TRAINED),
+        style.handle("untrained pairs", **domains.UNTRAINED),
+        style.handle("ridge regression", **RIDGE),
+        style.handle("chance", **style.GUIDE),
+        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Share of images misclassified against the init scale, with 40% of pairs trained: from small
+    weights untrained pairs follow, from large ones trained pairs alone are learned.
+    """
+    for part, (name, experiment, _, _) in zip(_parts(ax), LEARNING, strict=True):
+        _draw_by_scale(part, results.cells(experiment))
+        frame_shares(part, _baseline(results))
+        part.set_title(name, loc="center")
+        part.set(xscale="log", xlabel="init scale")
+    ax.set_title("Transfer is lost from large initial weights")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """The same against the share of trained pairs, in networks that are linear or have ReLUs in
+    both hidden layers. With cross-entropy some runs fall behind at 40%, and none from half on.
+    """
+    for part, (name, _, experiment, activation) in zip(_parts(ax), LEARNING, strict=True):
+        cells = domains.by_partners(results, experiment)
+        draw_pairs(part, misclassified, [c for c in cells if c.routing.activation == activation])
+        frame_shares(part, _baseline(results))
+        part.set_title(name, loc="center")
+        part.set_xlabel("trained share of pairs, $K/M$")
+    ax.set_title("With half of the pairs, transfer is complete")
+
+
+def _parts(ax: Axes) -> Sequence[Axes]:
+    """Axes for each kind of learning, side by side."""
+    parts = list(style.split(ax, 1, len(LEARNING), sharex=True, sharey=True)[0])
+    parts[0].set_ylabel("misclassified")
+    return parts
+
+
+def _baseline(results: Results) -> CellResults:
+    """The cell with the ridge regression of all panels."""
+    return _same_images(results.cells("images_init_scale")[0], results.cells("images"))
+
+
+def _draw_by_scale(ax: Axes, cells: Sequence[CellResults]) -> None:
+    """Draws what trained and untrained pairs misclassify against the init scale."""
+    for name, props in PAIRS.items():
+        values = xr.concat([misclassified(cell, name) for cell in cells], "init_scale")
+        values = values.sortby("init_scale")
+        domains.draw_line(ax, values["init_scale"].values.tolist(), list(values), props)
+
+
+def _same_images(cell: CellResults, baselines: Iterable[CellResults]) -> CellResults:
+    """The baseline with the dataset of a cell.
+
+    Raises:
+        UserError: no baseline has this dataset.
+    """
+    for baseline in baselines:
+        if baseline.spec.dataset == cell.spec.dataset:
+            return baseline
+    raise UserError(
+        "the experiment images has another dataset, so there is no ridge regression to draw",
+        key=cell.name,
+        remedy="give both the same dataset in config/",
+    )
