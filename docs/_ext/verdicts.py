@@ -45,7 +45,7 @@ def pages(repository: Path, results: Path | None) -> dict[str, str]:
     }
     made["claims/findings.md"] = "\n".join(findings_page(findings, LINKS))
     links = {paper: f"{{doc}}`{paper}`" for paper in papers}
-    index = list(index_page(claims, links, picture="verdicts.svg"))
+    index = list(index_page(claims, links, "verdicts.svg", "`results/claims.csv`"))
     listed = "".join(f"{page}\n" for page in (*papers, "findings"))
     notes = [] if results else ["", WITHOUT]
     made["claims/index.md"] = "\n".join([*index, *notes, CONTENTS + listed + ":::\n"])

@@ -130,13 +130,19 @@ INTRODUCTION = (
 )
 
 
-def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str) -> Iterator[str]:
+def index_page(
+    rows: Sequence[ClaimRow],
+    links: Mapping[str, str],
+    picture: str,
+    table: str = "[claims.csv](claims.csv)",
+) -> Iterator[str]:
     """The first page: the verdict on each paper in one sentence, and a table of counts.
 
     Args:
         rows: claims of all papers.
         links: by paper, the link to its page.
         picture: address of the picture of all verdicts.
+        table: how the page names the table of all claims.
     """
     yield from ("# Claims", "", INTRODUCTION, "", counts_in_words(rows), "")
     yield from (f"![A tile for each sentence, by paper, with its status]({picture})", "")
@@ -150,7 +156,7 @@ def index_page(rows: Sequence[ClaimRow], links: Mapping[str, str], picture: str)
         "",
         "Sentences are counted, each once, however many claims are about it; and so are errors, "
         "whatever follows from them. Identities follow from definitions or algebra, and could not "
-        "fail. All claims with their numbers are in [claims.csv](claims.csv).",
+        f"fail. All claims with their numbers are in {table}.",
         "",
     )
     for paper, group in groupby(rows, key=lambda row: row.paper):
