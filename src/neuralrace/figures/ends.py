@@ -1,6 +1,7 @@
 """Labels of lines at their right ends, beside the axes, moved apart where lines end together."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def _share(ax: Axes, y: float) -> float:
 
 def _apart(middles: list[float], heights: list[float]) -> list[float]:
     """Ascending middles of labels, moved as little as keeps neighbours from overlapping."""
-    below = np.cumsum([0.0, *((a + b) / 2 for a, b in zip(heights, heights[1:], strict=False))])
+    below = np.cumsum([0.0, *((a + b) / 2 for a, b in pairwise(heights))])
     free = np.subtract(middles, below[: len(middles)])
     # The nearest ascending sequence: means of neighbours that violate the order.
     groups: list[list[float]] = []

@@ -34,15 +34,20 @@ def learning_end(cell: CellResults, curves: xr.DataArray) -> float:
 
 
 def signed_vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
-    """Singular vectors of the task, (output, mode) and (item, mode), with a fixed basis and sign.
+    """Singular vectors of the task, (output, mode) and (item, mode), in the basis of `fixed_basis`."""
+    modes = cell.data.modes
+    return fixed_basis(modes.u, modes.s, modes.v)
+
+
+def fixed_basis(u: np.ndarray, s: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Singular vectors with a fixed basis of equal modes, and a fixed sign.
 
     Vectors of equal singular values are determined up to a rotation, and each up to its sign. Here
     the first item vector of equal modes is what they span of the first item, the next one of the
-    next item, and so on; the largest entries are positive.
+    next item, and so on, each with a positive entry for its item.
     """
-    modes = cell.data.modes
-    u, v = modes.u.copy(), modes.v.copy()
-    for group in equal_modes(modes.s):
+    u, v = u.copy(), v.copy()
+    for group in equal_modes(s):
         turn = _first_items(v[:, group])
         u[:, group], v[:, group] = u[:, group] @ turn, v[:, group] @ turn
     return u, v

@@ -113,7 +113,7 @@ def _draw(ax: Axes, shades: np.ndarray, colours: ListedColormap, name: str) -> N
 
 
 def _blocks(cell: CellResults) -> tuple[int, Int[np.ndarray, "output_domain input_domain"]]:
-    """Number of domains along a side of a block; shades of the blocks, in turn, the first marked."""
+    """Number of domains along a side of a block; shades of blocks, in turn, the first marked."""
     count = cell.spec.dataset.count
     size = cell.routing.families(count)[0].size
     side = np.arange(count) // size

@@ -81,7 +81,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         for side, (first, *_, last) in sides
         for name, text in ((first, f"{side} 1"), (last, str(count)))
     }
-    diagrams.draw_network(ax, graph, {shown: style.categorical(0)}, gates, labels, units=3, shape=1.6)
+    diagrams.draw_network(
+        ax, graph, {shown: style.categorical(0)}, gates, labels, units=3, shape=1.6
+    )
     ax.set_title("Gates open one input and one output")
 
 
@@ -163,30 +165,36 @@ def panel_f(results: Results, ax: Axes) -> None:
             style.over_seeds(ax, cell.flow_time, values, **props)
             theory = predicted.isel(layer=layer).sel(singular_mode=mode).mean("seed")
             ax.plot(cell.flow_time, theory, **style.THEORY)
-        ax.plot([], [], **style.SIMULATION | props, label=name)
+        ax.plot([], [], **style.SIMULATION | props, label=name.split()[0])
     size = cell.routing.families(cell.spec.dataset.count)[0].size
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
     ax.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(cell.flow_time[-1])))
-    ax.set(ylabel="singular value", ylim=(0, 1.6 * float(simulated.max())))
+    ax.set(ylabel="singular value", ylim=(0, 1.4 * float(simulated.max())))
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
     root = rf"$\sqrt{{{size}}}$ = {size**0.5:.2f}"
-    ax.legend(title=f"hidden over input\n{ratio:.2f}; {root}", loc="upper left", fontsize=6)
-    ax.set_title(r"Hidden values are $\sqrt{M}$ larger")
+    ax.text(
+        0.04,
+        0.88,
+        f"hidden over input: {ratio:.2f}; {root}",
+        transform=ax.transAxes,
+        va="top",
+        fontsize=6,
+    )
+    ax.legend(loc="upper left", fontsize=6, ncols=3, handlelength=1.2)
+    ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 
 
 def panel_g(results: Results, ax: Axes) -> None:
     """Cosines between the representations of all items of all input domains in the first hidden
-    layer, at the end of one run: the pattern of one domain repeats in all. The number is a mean over
-    runs.
+    layer, at the end of one run: the pattern of one domain repeats in all. The number is a mean
+    over runs.
     """
     cell = results.cell("pathways")
     cosine = float(cell.get("metrics", "final_similarity_across").mean())
     shades = domains.draw_similarity(ax, cell)
     label = f"cosine\n(same item across domains: {cosine:.2f})"
-    ax.figure.colorbar(
-        shades, ax=ax, location="bottom", label=label, ticks=(-1, 0, 1), aspect=24
-    )
+    ax.figure.colorbar(shades, ax=ax, location="bottom", label=label, ticks=(-1, 0, 1), aspect=24)
     ax.set_title("One shared representation")
 
 
@@ -200,4 +208,4 @@ def panel_h(results: Results, ax: Axes) -> None:
     error = float(cell.get("metrics", "final_untrained_error").mean())
     label = f"output\n(error of untrained pairs: {100 * error:.1g}%)"
     ax.figure.colorbar(shades, ax=ax, location="bottom", label=label, extend="both", aspect=24)
-    ax.set_title("Untrained pairs are answered")
+    ax.set_title("Untrained pairs succeed")

@@ -8,6 +8,8 @@ the outer ones: it grows the square root of the number of domains times as fast,
 further.
 """
 
+from typing import Any
+
 import xarray as xr
 from matplotlib.axes import Axes
 
@@ -129,7 +131,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         for mode in style.mode_colours(cell.strength):
             own = values.isel(layer=layer).sel(singular_mode=mode)
             share = (own / own.isel(time=-1)).mean("seed")
-            line = {"linewidth": 1.2, "alpha": 1.0} if layer else style.SIMULATION
+            line: dict[str, Any] = {"linewidth": 1.2} if layer else style.SIMULATION
             ax.plot(cell.flow_time, share, **props | line)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(ylabel="share of final value", ylim=(0, None))

@@ -80,7 +80,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         ax.plot(*np.stack([0 * corner, corner], axis=1), color="0.75", linewidth=0.6, zorder=0)
         shade = {"markerfacecolor": "white", "markeredgecolor": "0.2", "markersize": 17}
         ax.plot(*corner, linestyle="", **LABELS[label] | shade)
-        ax.text(*corner, f"${label:+d}$", ha="center", va="center")
+        ax.text(corner[0], corner[1], f"${label:+d}$", ha="center", va="center")
     for sign, props in LABELS.items():
         chosen = unit[np.sign(readout[0]) == sign]
         ax.plot(*chosen.T, linestyle="", markersize=4, alpha=0.5, color=RELU, **props)
