@@ -423,7 +423,7 @@ def test_scaling_to_a_plane_keeps_the_distances_of_plane_points():
     distances = np.linalg.norm(growing.reshape(-1, 1, 2) - growing.reshape(-1, 2), axis=-1)
     scaled = scaled_to_plane(distances, growing[-1] + 0.1 * rng.normal(size=(5, 2))).reshape(-1, 2)
     kept = np.linalg.norm(scaled[:, None] - scaled, axis=-1)
-    np.testing.assert_allclose(kept, distances, atol=1e-6)
+    np.testing.assert_allclose(kept, distances, atol=1e-3)
 
 
 def test_vectors_of_equal_modes_do_not_depend_on_their_basis():

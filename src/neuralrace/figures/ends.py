@@ -11,8 +11,10 @@ from neuralrace.figures.style import RC_PARAMS
 
 SIZE = RC_PARAMS["legend.fontsize"]
 """Font size of the labels in points."""
-LINE_HEIGHT = 1.25
+LINE_HEIGHT = 1.3
 """Height of a line of a label, over the font size."""
+SHRINKING = 0.75
+"""Least height of axes after the layout, over the height before it, when labels are placed."""
 
 
 def label_ends(ax: Axes, ends: Iterable[tuple[float, str, Any]]) -> None:
@@ -23,7 +25,7 @@ def label_ends(ax: Axes, ends: Iterable[tuple[float, str, Any]]) -> None:
         ends: for each line its last height in data coordinates, its label and its colour.
     """
     box = ax.get_window_extent()
-    tall = box.height * 72 / ax.figure.dpi  # before the layout, which changes it little
+    tall = SHRINKING * box.height * 72 / ax.figure.dpi
     listed = sorted(
         (tall * float(np.clip(np.nan_to_num(_share(ax, y)), 0, 1)), text, colour)
         for y, text, colour in ends

@@ -34,7 +34,7 @@ def learning_end(cell: CellResults, curves: xr.DataArray) -> float:
 
 
 def signed_vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
-    """Singular vectors of the task, (output, mode) and (item, mode), in the basis of `fixed_basis`."""
+    """Singular vectors of the task, (output, mode) and (item, mode), in a `fixed_basis`."""
     modes = cell.data.modes
     return fixed_basis(modes.u, modes.s, modes.v)
 

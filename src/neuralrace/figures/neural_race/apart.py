@@ -81,7 +81,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     within = cell.get("metrics", "final_similarity_within")
     ax.axhspan(float(within.min()), float(within.max()), color="0.8", zorder=0)
     text = "different items of one domain"
-    ax.text(-0.4, float(within.max()) + 0.02, text, va="bottom", color="0.4", fontsize=6.5)
+    ax.text(-0.4, float(within.min()) - 0.02, text, va="top", color="0.4", fontsize=6.5)
     style.named_columns(ax, [str(count) for count in counts])
     ax.set(xlabel="trained outputs in common", ylabel="cosine of the same item")
     ax.set_title("Even domains never trained together are alike")

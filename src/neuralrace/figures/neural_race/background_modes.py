@@ -85,7 +85,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     _curves(ax, results, *DEEP)
     when = _half(results.cell(DEEP[0]))[2]
     ax.axvline(when, **style.GUIDE)
-    ax.annotate("b", (when, 0.5), (3, 0), xycoords=("data", "axes fraction"), **OFFSET)
+    ax.annotate("time of b", (when, 0.14), (3, 0), xycoords=("data", "axes fraction"), **OFFSET)
     ax.set_title("One hidden layer: one by one")
 
 
