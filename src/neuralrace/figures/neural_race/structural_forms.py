@@ -121,7 +121,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         for cell, _ in cells
     )
     least = min(float(cell.get("metrics", "final_strength_over_target").min()) for cell, _ in cells)
-    text = f"half times within {off:.0%},\nall modes learned to {least:.0%}"
+    text = f"half times within {off:.0%},\nmodes learned to {least:.0%}"
     axes[0].text(0.97, 0.97, text, transform=axes[0].transAxes, ha="right", va="top", fontsize=6)
     ax.set_title("Modes are learned when the closed form says")
 
