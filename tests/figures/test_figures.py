@@ -27,7 +27,9 @@ from neuralrace.extensions.registry import FIGURES, Figure
 from neuralrace.figures import input_files, matching_cells, variables
 from neuralrace.figures.caption import PANEL, caption, title
 from neuralrace.figures.compose import alternative_text, compose, set_titles
-from neuralrace.figures.neural_race.structural_forms import classical_scaling
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.modes import equal_modes, fixed_basis
+from neuralrace.figures.neural_race.structural_forms import scaled_to_plane
 from neuralrace.figures.save import palette, save
 from neuralrace.figures.style import (
     HEAT,
@@ -414,14 +416,35 @@ def test_title_of_a_split_panel_is_above_its_parts():
             split(figure.add_axes((0, 0, 1, 1)), 2)
 
 
-def test_classical_scaling_keeps_the_distances_of_plane_points():
+def test_scaling_to_a_plane_keeps_the_distances_of_plane_points():
     rng = np.random.default_rng(0)
-    plane = rng.normal(size=(3, 5, 2))
-    frame, _ = np.linalg.qr(rng.normal(size=(6, 2)))
-    drift = rng.normal(size=(3, 1, 6))
-    scaled = classical_scaling(plane @ frame.T + drift)
-    for before, after in zip(plane, scaled, strict=True):
-        apart, kept = (np.linalg.norm(p[:, None] - p, axis=-1) for p in (before, after))
-        np.testing.assert_allclose(kept, apart, atol=1e-12)
-    spread = np.linalg.svd(scaled.reshape(-1, 2).T, compute_uv=False)
-    np.testing.assert_allclose(np.linalg.norm(scaled, axis=(0, 1)), spread, atol=1e-12)
+    shape = rng.normal(size=(5, 2))
+    growing = np.array([0.1, 0.5, 1.0])[:, None, None] * (shape - shape.mean(axis=0))
+    distances = np.linalg.norm(growing.reshape(-1, 1, 2) - growing.reshape(-1, 2), axis=-1)
+    scaled = scaled_to_plane(distances, growing[-1] + 0.1 * rng.normal(size=(5, 2))).reshape(-1, 2)
+    kept = np.linalg.norm(scaled[:, None] - scaled, axis=-1)
+    np.testing.assert_allclose(kept, distances, atol=1e-3)
+
+
+def test_vectors_of_equal_modes_do_not_depend_on_their_basis():
+    rng = np.random.default_rng(0)
+    u, v = (np.linalg.qr(rng.normal(size=(6, 4)))[0] for _ in range(2))
+    s = np.array([3.0, 2.0, 2.0, 1.0])
+    turn = np.diag([-1.0, 1.0, 1.0, 1.0])
+    turn[1:3, 1:3] = [[0.6, 0.8], [0.8, -0.6]]
+    one, other = (fixed_basis(a, s, b) for a, b in ((u, v), (u @ turn, v @ turn)))
+    np.testing.assert_allclose(one, other, atol=1e-12)
+    np.testing.assert_allclose((one[0] * s) @ one[1].T, (u * s) @ v.T, atol=1e-12)
+    assert equal_modes(s) == [[0], [1, 2], [3]]
+
+
+def test_labels_at_ends_keep_apart_and_in_order():
+    figure = Canvas(figsize=(PAGE, 2), layout="none")
+    ax = figure.subplots()
+    ax.set_ylim(0, 1)
+    label_ends(ax, [(0.5, "two\nlines", "red"), (0.52, "above", "blue"), (0.9, "far", "green")])
+    figure.draw_without_rendering()
+    boxes = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    assert boxes["two\nlines"].y1 <= boxes["above"].y0 < boxes["above"].y1 < boxes["far"].y0
+    top = ax.transData.transform((0, 0.9))[1]
+    assert (boxes["far"].y0 + boxes["far"].y1) / 2 == pytest.approx(top, abs=2)

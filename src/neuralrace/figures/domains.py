@@ -19,14 +19,10 @@ from neuralrace.results.cells import CellResults, Results
 
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
 UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}
-LAYERS = {
-    "input matrices": {"color": style.categorical(1)},
+LAYERS: dict[str, dict[str, Any]] = {
+    "input matrices": {"color": style.categorical(4)},
     "hidden matrix": {"color": style.categorical(0)},
-    "output matrices": {
-        "color": style.categorical(2),
-        "linestyle": style.LINES[2],
-        "linewidth": 1.4,
-    },
+    "output matrices": {"color": style.categorical(5)},
 }
 """Line styles of the matrices of a routing network, from inputs to outputs."""
 PARTNER_LABEL = "trained share of output domains, $K/M$"
@@ -104,16 +100,8 @@ def draw_outputs(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
     targets = cell.domains.targets
     image = style.heat(ax, tiles, float(targets.min()), float(targets.max()))
     _label_domains(ax, domains, (items, properties), "output domain")
-    _outline(ax, mask(cell).T, (items, properties))
+    outline(ax, mask(cell).T, (items, properties))
     return image
-
-
-def draw_errors(ax: Axes, cell: CellResults) -> None:
-    """Relative errors of trained and of untrained pairs over time, on a logarithmic axis."""
-    for name, props in (("trained_error", TRAINED), ("untrained_error", UNTRAINED)):
-        error = cell.get("trajectory", name).isel(init_scale=0)
-        style.over_seeds(ax, cell.flow_time, error, **props | {"marker": None})
-    ax.set(yscale="log", ylabel="relative error")
 
 
 def draw_by_partners(
@@ -166,7 +154,7 @@ def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> 
     ax.set(xlabel="input domain", ylabel=rows)
 
 
-def _outline(ax: Axes, inside: Bool[np.ndarray, "row column"], size: tuple[int, int]) -> None:
+def outline(ax: Axes, inside: Bool[np.ndarray, "row column"], size: tuple[int, int]) -> None:
     """Lines around the blocks of `size` pixels where `inside` is true."""
     width, height = size
     framed = np.pad(inside, 1)

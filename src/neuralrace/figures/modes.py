@@ -55,14 +55,44 @@ def learning_end(cell: CellResults, curves: xr.DataArray) -> float:
 
 
 def signed_vectors(cell: CellResults) -> tuple[np.ndarray, np.ndarray]:
-    """Singular vectors of the task, (output, mode) and (item, mode), with a fixed sign.
-
-    A pair of vectors is determined up to its sign. Here the entries of item vectors have a
-    nonnegative sum.
-    """
+    """Singular vectors of the task, (output, mode) and (item, mode), in a `fixed_basis`."""
     modes = cell.data.modes
-    signs = np.where(modes.v.sum(0) < -1e-9, -1, 1)  # sums that are zero but for rounding stay
-    return signs * modes.u, signs * modes.v
+    return fixed_basis(modes.u, modes.s, modes.v)
+
+
+def fixed_basis(u: np.ndarray, s: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Singular vectors with a fixed basis of equal modes, and a fixed sign.
+
+    Vectors of equal singular values are determined up to a rotation, and each up to its sign. Here
+    the first item vector of equal modes is what they span of the first item, the next one of the
+    next item, and so on, each with a positive entry for its item.
+    """
+    u, v = u.copy(), v.copy()
+    for group in equal_modes(s):
+        turn = _first_items(v[:, group])
+        u[:, group], v[:, group] = u[:, group] @ turn, v[:, group] @ turn
+    return u, v
+
+
+def equal_modes(s: np.ndarray) -> list[list[int]]:
+    """Indices of modes of one singular value, but for rounding, largest first."""
+    groups: list[list[int]] = []
+    for index in np.argsort(-s, kind="stable").tolist():
+        if groups and s[groups[-1][0]] - s[index] <= 1e-9 * s.max():
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _first_items(v: np.ndarray) -> np.ndarray:
+    """The rotation of orthonormal columns that spans the items one by one, from the first on."""
+    turn = np.zeros((v.shape[1], 0))
+    for row in v:  # the part of each item in the space of the columns
+        rest = row - turn @ (turn.T @ row)
+        if turn.shape[1] < v.shape[1] and np.linalg.norm(rest) > 1e-6:
+            turn = np.column_stack([turn, rest / np.linalg.norm(rest)])
+    return turn
 
 
 def draw_decomposition(

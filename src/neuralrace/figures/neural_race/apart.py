@@ -1,96 +1,120 @@
 """Domains that never meet share one representation.
 
-Figure 4g of Saxe, Sodhani, Lewallen (2022) with more domains: at the paper's number any two input
-domains have a trained output in common. The same item comes to be represented alike in two input
-domains, and nearly as much so in two that are never trained with a common output domain; errors of
-untrained pairs fall with those of trained ones, and end above them. Markers and lines are means,
-bars and bands ranges over seeds.
+Figure 4g of Saxe, Sodhani, Lewallen (2022) with ten domains in place of seven: at the paper's
+number any two input domains have a trained output in common, among ten some have none. The same
+item comes to be represented alike in all input domains, a little less so in those that are never
+trained with a common output, and untrained pairs are answered. Ten runs.
 """
 
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.results.cells import Results
+from neuralrace.figures.ends import label_ends
+from neuralrace.results.cells import CellResults, Results
 
 PAIRS = {
-    "together": "same item,\ncommon trained output",
-    "never_together": "same item, no\ncommon trained output",
-    "within": "different items\nof one domain",
-}
-ENDS = {
-    "initial": {"color": "0.45", "marker": "o", "markerfacecolor": "white"},
-    "final": {"color": style.categorical(0), "marker": "o"},
+    "trained_error": ("trained\npairs", style.COLOURS["trained"]),
+    "untrained_error": ("untrained\npairs", style.COLOURS["untrained"]),
 }
 
 
 @Figure(
     layout="ab;cd",
-    height=4.3,
-    widths=(1, 1.25),
-    heights=(1.25, 1),
+    height=4.7,
+    heights=(1.35, 1),
     cf={"a": "Fig. 4d", "b": "Fig. 4g"},
     reads={
         "pathways_apart": {
             "trajectory": "similarity trained_error untrained_error",
-            "metrics": (
-                "final_similarity_never_together final_similarity_together "
-                "final_similarity_within initial_similarity_never_together "
-                "initial_similarity_together initial_similarity_within"
-            ),
+            "metrics": "final_similarity_within",
         },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Times of panel c, and pairs of panel d."""
-    return [
-        style.handle("c: at the start", linestyle="", **ENDS["initial"]),
-        style.handle("c: at the end", linestyle="", **ENDS["final"]),
-        style.handle("d: trained pairs", **domains.TRAINED | {"marker": None}),
-        style.handle("d: untrained pairs", **domains.UNTRAINED | {"marker": None}),
-        style.BAND,
-    ]
+    """None: lines are labelled."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Which pairs of domains are trained (dark)."""
-    cell = results.cell("pathways_apart")
-    domains.draw_mask(ax, cell)
+    """Which pairs of domains are trained (dark); the others are never seen."""
+    domains.draw_mask(ax, results.cell("pathways_apart"))
     ax.set_box_aspect(1)
-    mask = domains.mask(cell)
-    ax.set_title(f"{mask[0].sum()} of {len(mask)} outputs trained with each input")
+    ax.set_title("Far domains have no trained output in common")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Cosines of all items in the first hidden layer at the end of one seed."""
-    shades = domains.draw_similarity(ax, results.cell("pathways_apart"))
+    """Cosines between the representations of all items of all input domains in the first hidden
+    layer, at the end of one run. Lines surround pairs of domains that have no trained output in
+    common: the pattern is the same there.
+    """
+    cell = results.cell("pathways_apart")
+    shades = domains.draw_similarity(ax, cell)
+    items = cell.get("trajectory", "similarity").sizes["domain_item"] // cell.spec.dataset.count
+    domains.outline(ax, _common(cell)[0] == 0, (items, items))
     ax.set_box_aspect(1)
-    ax.figure.colorbar(shades, ax=ax, label="cosine", ticks=(-1, 0, 1), aspect=15)
-    ax.set_title("One representation of all domains")
+    beside = ax.inset_axes((1.03, 0, 0.04, 1))
+    ax.figure.colorbar(shades, cax=beside, label="cosine", ticks=(-1, 0, 1))
+    ax.set_title("All domains share one representation")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Mean cosine in the first hidden layer.
-
-    Different items of one domain, which share some of their targets, are for comparison.
+    """Cosine between representations of the same item in two input domains at the end, by the
+    number of trained outputs that the domains have in common. Dots are means over pairs of domains
+    and items, one for each run; bars are medians. The band is the range of different items of one
+    domain, which share some of their targets. At the start all cosines are near zero.
     """
     cell = results.cell("pathways_apart")
-    for row, name in enumerate(PAIRS):
-        for end, props in ENDS.items():
-            cosine = cell.get("metrics", f"{end}_similarity_{name}").isel(init_scale=0)
-            style.points(ax, row, cosine, across=True, **props)
-    ax.set_yticks(range(len(PAIRS)), PAIRS.values())
-    ax.set(xlabel="mean cosine in the first hidden layer", ylim=(len(PAIRS) - 0.5, -0.5))
-    ax.axvline(0, **style.GUIDE)
-    apart = cell.get("metrics", "final_similarity_never_together").isel(init_scale=0)
-    ax.set_title(f"Never together, cosine {float(apart.mean('seed')):.2f}")
+    same, common = _cosines(cell), _common(cell)
+    apart = ~np.eye(common.shape[-1], dtype=bool)
+    counts = np.unique(common[:, apart])[::-1]
+    ax.set_ylim(0, 1.04)
+    for column, count in enumerate(counts):
+        members = (common == count) & apart
+        means = (same * members).sum((1, 2)) / members.sum((1, 2))
+        colour = style.COLOURS["trained" if count else "untrained"]
+        dots = {"marker": "o", "color": colour, "alpha": 0.7}
+        style.single_runs(ax, column, xr.DataArray(means, dims="seed"), 0.3, **dots)
+    within = cell.get("metrics", "final_similarity_within")
+    ax.axhspan(float(within.min()), float(within.max()), color="0.8", zorder=0)
+    text = "different items of one domain"
+    ax.text(-0.4, float(within.min()) - 0.02, text, va="top", color="0.4", fontsize=6.5)
+    style.named_columns(ax, [str(count) for count in counts])
+    ax.set(xlabel="trained outputs in common", ylabel="cosine of the same item")
+    ax.set_title("Even domains never trained together are alike")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Relative error of pairs of domains."""
+    """Squared error over that of answering zero, of trained and of untrained pairs: means and
+    ranges over runs.
+    """
     cell = results.cell("pathways_apart")
-    domains.draw_errors(ax, cell)
+    ends = []
+    for name, (label, colour) in PAIRS.items():
+        error = cell.get("trajectory", name).isel(init_scale=0)
+        style.over_seeds(ax, cell.flow_time, error, color=colour)
+        ends.append((float(error.isel(time=-1).mean()), label, colour))
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    style.epoch_axis(ax, cell.flow_time)
-    last = cell.get("trajectory", "untrained_error").isel(init_scale=0, time=-1).mean("seed")
-    ax.set_title(f"Untrained pairs follow, to an error of {float(last):.2g}")
+    ax.set(yscale="log", ylabel="relative error")
+    label_ends(ax, ends)
+    ax.set_title("Untrained pairs follow trained ones")
+
+
+def _common(cell: CellResults) -> Int[np.ndarray, "seed input_domain input_domain"]:
+    """Number of trained outputs that two input domains have in common."""
+    mask = cell.trained_pairs.astype(int)
+    return mask @ mask.mT
+
+
+def _cosines(cell: CellResults) -> Float[np.ndarray, "seed input_domain input_domain"]:
+    """Cosine of the same item in two input domains at the end of training, a mean over items."""
+    products = cell.get("trajectory", "similarity").isel(init_scale=0, snapshot=-1)
+    products = products.transpose("seed", "domain_item", "other_domain_item").values
+    length = np.sqrt(np.einsum("sii->si", products))
+    count = cell.spec.dataset.count
+    items = products.shape[-1] // count
+    cosines = products / (length[:, :, None] * length[:, None])
+    return np.einsum("siaja->sij", cosines.reshape(-1, count, items, count, items)) / items

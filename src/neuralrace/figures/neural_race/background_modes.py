@@ -3,7 +3,8 @@
 The background of Saxe, Sodhani, Lewallen (2022). The input-output correlation of a semantic
 hierarchy is a sum of modes, each of which links a property vector to an item vector. A network with
 one hidden layer learns them one after the other; without, all follow one exponential. The
-closed forms have nothing fitted. All at the smallest init scale.
+closed forms have nothing fitted. Lines are means over ten runs at the smallest init scale, bands
+their range; modes of equal singular value are one line, their mean.
 """
 
 import numpy as np
@@ -11,12 +12,14 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_decomposition, draw_strengths, signed_vectors
-from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.modes import draw_decomposition, equal_modes, signed_vectors
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiments, and labels of their solutions."""
+OFFSET = {"textcoords": "offset points", "fontsize": 6.5, "color": "0.4"}
 
 
 @Figure(
@@ -36,9 +39,8 @@ DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallo
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes by singular value."""
-    theory = style.handle("closed form", **style.THEORY)
-    return [*style.mode_handles(results.cell(DEEP[0]).strength), style.BAND, theory]
+    """Theory; modes are labelled."""
+    return [style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -55,30 +57,36 @@ def panel_a(results: Results, ax: Axes) -> None:
         v.T,
     )
     draw_decomposition(
-        ax, results.cell(DEEP[0]), matrices, (r"$\Sigma^{yx}$", "$U$", "$S$", "$V^T$")
+        ax,
+        results.cell(DEEP[0]),
+        matrices,
+        (r"$\Sigma^{yx}$", r"$=\ U$", r"$\times\ S$", r"$\times\ V^T$"),
     )
-    ax.set_title(f"The task is a sum of {len(data.modes.s)} modes")
+    ax.set_title("The task is a sum of modes")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """What the network has of them when half is learned: its map in the same basis.
 
-    It is the mean over seeds, as shares of the largest entries that are learned in the end.
+    It is the mean over runs, as shares of the largest entries that are learned in the end.
     """
     cell = results.cell(DEEP[0])
-    maps, strength, when, end = _half(cell)
+    maps, strength, _, end = _half(cell)
     u, v = signed_vectors(cell)
     matrices = (maps / ((u * end) @ v.T).max(), u, strength / end[0], v.T)
-    draw_decomposition(ax, cell, matrices, ("$W_2W_1$", "$U$", "$A(t)$", "$V^T$"))
-    learned = int((np.diag(strength) > end / 2).sum())
-    ax.set_title(rf"At $t$ = {when:.3g} $\tau$ the network has {learned} of them")
+    draw_decomposition(
+        ax, cell, matrices, ("$W_2W_1$", r"$=\ U$", r"$\times\ A(t)$", r"$\times\ V^T$")
+    )
+    ax.set_title("Half way, the network has the strongest modes")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Mode strengths with one hidden layer; the grey line marks the time of **b**."""
+    """Mode strengths with one hidden layer; the grey line is the time of **b**."""
     _curves(ax, results, *DEEP)
-    ax.axvline(_half(results.cell(DEEP[0]))[2], **style.GUIDE)
-    ax.set_title("One hidden layer: one after the other")
+    when = _half(results.cell(DEEP[0]))[2]
+    ax.axvline(when, **style.GUIDE)
+    ax.annotate("time of b", (when, 0.14), (3, 0), xycoords=("data", "axes fraction"), **OFFSET)
+    ax.set_title("One hidden layer: one by one")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -89,9 +97,19 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
     cell, deep = results.cell(experiment), results.cell(DEEP[0])
-    draw_strengths(ax, cell, solution, smallest_scale_index(cell))
+    modes = smallest_scale(cell.get("trajectory", "mode_strength"))
+    closed = smallest_scale(cell.get("theory", "mode_strength", solution=solution)).mean("seed")
+    groups, ends = equal_modes(cell.data.modes.s), []
+    for group, colour in zip(groups, style.sequential(len(groups)), strict=True):
+        curve = modes.isel(mode=group).mean("mode")
+        style.over_seeds(ax, cell.flow_time, curve, color=colour)
+        ax.plot(cell.flow_time, closed.isel(mode=group).mean("mode"), **style.THEORY)
+        label = f"$s$ = {cell.data.modes.s[group[0]]:.2g}"
+        ends.append((float(curve.isel(time=-1).mean()), label, colour))
     slowest = smallest_scale(deep.get("theory", "mode_strength", solution=DEEP[1]))
     ax.set(xlim=(0, style.settling_time(slowest, deep.flow_time)), ylim=(0, None))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength")
+    label_ends(ax, ends)
 
 
 def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:

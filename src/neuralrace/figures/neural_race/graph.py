@@ -1,28 +1,35 @@
-"""Any architecture graph: a gated deep linear network with contexts, and its reduction.
+"""Modules that modalities and tasks share: a gated linear network and its reduction.
 
-A network in the manner of figure 1 of Saxe, Sodhani and Lewallen (2022), made of modules that
-inputs and outputs share: a skip edge, and gates that open by context, both inputs together in the
-last one. Singular values of every weight matrix and losses lie under those of the neural race
-reduction, which starts from the same aligned weights. Gradient descent differs from gradient flow
-by a distance of first order in the step; with the same clock, flow against flow or descent against
-descent, network and reduction agree up to the tolerance of the integrator or to rounding.
+A network in the manner of figure 1 of Saxe, Sodhani and Lewallen (2022): modalities and tasks share
+a hidden module, with a skip edge from one modality to one task, and gates that open by context,
+both modalities together in the last one. It is smaller than the source's, so that every pathway can
+be followed. Singular values of every weight matrix and losses follow the neural race reduction,
+which starts from the same aligned weights. Gradient descent differs from gradient flow by a
+distance of first order in the step. Lines are means over ten runs, whose range is narrower than
+the lines.
 """
 
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import diagrams, style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.sweeps import cannot_draw, smallest_scale
 from neuralrace.networks.graph import Graph
 from neuralrace.results.cells import CellResults, Results
 
+ROUNDING = 1e-12
+"""Distances up to this share of the initial loss are rounding errors."""
+
 
 @Figure(
-    layout="aac;bbd",
-    height=4.0,
-    widths=(1.0, 1.0, 1.15),
-    cf={"a": "Fig. 1", "b": "Gradient Flow Reduction", "d": "Gradient Flow Reduction"},
+    layout="aac;aad;bbb",
+    height=5.3,
+    widths=(1.0, 1.0, 1.1),
+    heights=(0.8, 0.8, 1.0),
+    cf={"a": "Fig. 1", "b": "Gradient Flow Reduction"},
     reads={
         "contexts": {
             "trajectory": "loss singular_values",
@@ -38,58 +45,70 @@ from neuralrace.results.cells import CellResults, Results
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gates, singular values, and the reduction."""
-    values = [
-        style.handle(f"{name} singular value", color=colour)
-        for name, colour in zip(("largest", "smallest"), style.sequential(2), strict=True)
-    ]
-    theory = style.handle("reduction", **style.THEORY)
-    return [*diagrams.gate_handles(), *values, style.BAND, theory]
+    """Gates, and the reduction."""
+    return [*diagrams.gate_handles(), style.handle("reduction", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The network, nodes with their numbers of units. Each line is a pathway; cells at a node are
+    """The network. Each coloured line is a pathway from a modality to a task; cells at a node are
     its gates in the contexts, first to last.
     """
     cell = results.cell("contexts")
     network = cell.spec.network
     if not isinstance(network, Graph) or not network.gates:
         raise cannot_draw(cell, "network", "graph with gates")
-    labels = {name: f"{name}\n{units}" for name, units in network.nodes.items()}
-    labels |= {name: f"{name}, {network.nodes[name]}" for name in network.hidden}
+    labels = {
+        name: f"{kind} {name}\n{network.nodes[name]} units"
+        for kind, names in (("modality", network.inputs), ("task", network.outputs))
+        for name in names
+    }
+    labels |= {name: f"{name} module\n{network.nodes[name]} units" for name in network.hidden}
     routes = {path: style.categorical(index) for index, path in enumerate(network.pathways)}
-    diagrams.draw_network(ax, network, routes, network.gates, labels, shape=2.6)
-    contexts = len(next(iter(network.gates.values())))
-    ax.set_title(
-        f"{len(routes)} pathways through {len(network.edges)} matrices, {contexts} contexts"
-    )
+    diagrams.draw_network(ax, network, routes, network.gates, labels, shape=1.5)
+    lines = []
+    for context in range(len(next(iter(network.gates.values())))):
+        ends = (
+            " and ".join(n for n in names if n not in network.gates or network.gates[n][context])
+            for names in (network.inputs, network.outputs)
+        )
+        lines.append(f"context {context + 1}: {' to '.join(ends)}")
+    ax.text(0.5, 0.02, "\n".join(lines), ha="center", fontsize=6.5, color="0.3")
+    ax.set_title("Modalities and tasks share modules")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Largest and smallest singular value of each weight matrix at the smaller init scale. They are
-    ordered by size, so that modes change places where curves have kinks.
+    """Largest (dark) and smallest singular value of each weight matrix, from the smaller weights.
+    They are ordered by size, so that modes change places where curves have kinks.
     """
     cell = results.cell("contexts")
     network = cell.spec.network
     simulated = smallest_scale(cell.get("trajectory", "singular_values"))
     reduced = smallest_scale(cell.get("theory", "singular_values", solution="reduction"))
     axes = style.split(ax, 1, simulated.sizes["layer"], sharex=True, sharey=True)[0]
+    ends = []
     for layer, part in enumerate(axes):
-        for mode, colour in zip((0, -1), style.sequential(2), strict=True):
+        ends = []
+        for mode, name, colour in zip(
+            (0, -1), ("largest", "smallest"), style.sequential(2), strict=True
+        ):
             at = {"layer": layer, "singular_mode": mode}
             style.over_seeds(part, cell.flow_time, simulated.isel(at), color=colour)
             part.plot(cell.flow_time, reduced.isel(at).mean("seed"), **style.THEORY)
+            ends.append((float(simulated.isel(at).isel(time=-1).mean()), name, colour))
         _clock(part, cell)
         part.tick_params(labelleft=layer == 0)
         source, target = network.edges[layer]
         part.set_title(rf"{source} $\rightarrow$ {target}", loc="center")
     axes[0].set(ylabel="singular value", ylim=(0, None))
+    label_ends(axes[-1], ends)
     off = float(abs(simulated - reduced).max() / reduced.max())
-    ax.set_title(f"Singular values within {off:.1%} of the reduction's")
+    text = f"largest distance\n{off:.1%} of the largest"
+    axes[0].text(0.04, 0.97, text, transform=axes[0].transAxes, va="top", fontsize=6.5)
+    ax.set_title("Singular values of every matrix follow the reduction")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Loss over initial loss at all init scales."""
+    """Loss over initial loss from two scales of initial weights."""
     cell = results.cell("contexts")
     loss = cell.get("trajectory", "loss")
     reduced = cell.get("theory", "loss", solution="reduction").mean("seed").expand_dims("seed")
@@ -97,40 +116,49 @@ def panel_c(results: Results, ax: Axes) -> None:
     style.over_scales(ax, cell.flow_time, loss, reduced)
     _clock(ax, cell)
     ax.set(ylabel="loss over initial loss", ylim=(0, None))
-    ax.legend(title="init scale", loc="lower left")
-    ends = loss.isel(time=-1).mean("seed")
-    ax.set_title(f"The loss falls to {float(ends.max()):.1g} of the initial one")
+    ax.legend(title="init scale", loc="upper right")
+    ax.set_title("The loss follows the reduction")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Largest distances over seeds between losses, over initial loss, at the smaller init scale:
-    of gradient descent from the gradient flow of the path sum at two steps, and of network from
-    reduction with the same clock. The number is that of the distances from the flow, means over
-    training.
+    """Distance of the loss of gradient descent from that of the gradient flow of the path sum, over
+    the initial loss, at two steps: the largest over runs, from the smaller weights. The number
+    compares means over training. With the same clock, flow against flow and descent against
+    descent, network and reduction differ by the error that is written below.
     """
     cell, finer = results.cell("contexts"), results.cell("contexts_step_size")
-    pairs = {
-        "descent, flow": (cell, None, "gated_flow"),
-        "the same, half the step": (finer, None, "gated_flow"),
-        "flow, reduced flow": (cell, "gated_flow", "reduction"),
-        "descent, reduced descent": (cell, None, "reduction_descent"),
-    }
-    for index, (name, (run, one, other)) in enumerate(pairs.items()):
-        loss = run.get("trajectory", "loss")
-        first = loss if one is None else run.get("theory", "loss", solution=one)
-        distance = abs(first - run.get("theory", "loss", solution=other)) / loss.isel(time=0)
-        largest = smallest_scale(distance).max("seed")
-        props = {
-            "color": style.categorical(index),
-            "linestyle": style.LINES[index],
-            "linewidth": 1.2,
-        }
-        ax.plot(run.flow_time, largest.where(largest > 0), label=name, **props)
+    ends = []
+    for run, label, colour in zip(
+        (cell, finer), ("step", "half\nthe step"), style.sequential(2), strict=True
+    ):
+        largest = _distance(run, None, "gated_flow")
+        ax.plot(run.flow_time, largest.where(largest > 0), color=colour, linewidth=1.2)
+        ends.append((float(largest.isel(time=-1)), label, colour))
     _clock(ax, cell)
     ax.set(yscale="log", ylabel="distance (initial loss)")
-    ax.legend(loc="center left", fontsize=6)
+    label_ends(ax, ends)
     half, whole = (float(c.get("metrics", "discretisation_error").mean()) for c in (finer, cell))
-    ax.set_title(f"Half the step: {half / whole:.2f} of the distance from the flow")
+    same = max(
+        float(_distance(cell, one, other).max())
+        for one, other in (("gated_flow", "reduction"), (None, "reduction_descent"))
+    )
+    text = (
+        f"half the step: {half / whole:.2f} of the distance\n"
+        f"network, reduction: {'rounding error' if same < ROUNDING else f'{same:.0e}'}"
+    )
+    ax.text(0.03, 0.04, text, transform=ax.transAxes, fontsize=6.5)
+    ax.set_title("Half the step, half the distance")
+
+
+def _distance(run: CellResults, one: str | None, other: str) -> xr.DataArray:
+    """Largest distance of two losses over runs, over the initial loss, (time).
+
+    `one` is a solution, or None for training.
+    """
+    loss = run.get("trajectory", "loss")
+    first = loss if one is None else run.get("theory", "loss", solution=one)
+    distance = abs(first - run.get("theory", "loss", solution=other)) / loss.isel(time=0)
+    return smallest_scale(distance).max("seed")
 
 
 def _clock(ax: Axes, cell: CellResults) -> None:

@@ -9,6 +9,8 @@ its random weights are drawn: here the loss is a sum over trained pairs of means
 items, the mask a cyclic band, and initial weights are orthogonal matrices times the init scale.
 """
 
+from typing import Any
+
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -16,18 +18,23 @@ from neuralrace.figures import diagrams, domains, style
 from neuralrace.figures.sweeps import relative_loss
 from neuralrace.results.cells import Results
 
-STARTS = {
-    "random start": {"color": style.categorical(3)},
-    "decoupled start": {"color": style.categorical(9), "linestyle": style.LINES[3]},
+STARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "random start": ("pathways", "routing_race", {"color": style.categorical(3)}),
+    "decoupled start": ("pathways_decoupled", "reduction_descent", {"color": style.categorical(2)}),
 }
+"""Experiments of the starts, and the solutions that predict them."""
+ROUNDING = 1e-12
+"""Distances up to this share of the initial loss are rounding errors."""
+RUN: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.45}
+"""Lines of single runs."""
 EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "zorder": 4}
 
 
 @Figure(
-    layout="abcd;efgh",
-    height=4.1,
-    widths=(1.1, 1.25, 0.9, 0.95),
-    heights=(1.0, 1.15),
+    layout="aaabbb;ccddee;ffgghh",
+    height=7.3,
+    widths=(0.95, 0.95, 0.95, 0.95, 1.15, 1.15),
+    heights=(1.15, 1.0, 1.15),
     cf={
         "a": "Fig. 4a",
         "b": "Fig. 4b",
@@ -54,15 +61,9 @@ EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "z
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gates, starts, layers, and theory."""
-    lines = [style.handle(name, **props) for name, props in (STARTS | domains.LAYERS).items()]
-    return [
-        *diagrams.gate_handles(),
-        *lines,
-        style.BAND,
-        style.handle("theory", **style.THEORY),
-        style.handle(r"$\sqrt{M}$ x input matrices", **EXPECTED),
-    ]
+    """Gates, starts, and theory."""
+    starts = [style.handle(name, **props) for name, (_, _, props) in STARTS.items()]
+    return [*diagrams.gate_handles(), *starts, style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -80,8 +81,10 @@ def panel_a(results: Results, ax: Axes) -> None:
         for side, (first, *_, last) in sides
         for name, text in ((first, f"{side} 1"), (last, str(count)))
     }
-    diagrams.draw_network(ax, graph, {shown: style.categorical(0)}, gates, labels, shape=1.6)
-    ax.set_title(f"Gates open one of {count} inputs and outputs")
+    diagrams.draw_network(
+        ax, graph, {shown: style.categorical(0)}, gates, labels, units=3, shape=1.6
+    )
+    ax.set_title("Gates open one input and one output")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -95,15 +98,16 @@ def panel_b(results: Results, ax: Axes) -> None:
     ends = {graph.outgoing[graph.inputs[0]][0], graph.incoming[graph.outputs[0]][0]}
     between = {n for n, edge in enumerate(graph.edges) if {*edge} <= {*graph.hidden}}
     labels = {graph.edge_name(n): str(through[n]) for n in ends | between}
-    diagrams.draw_network(ax, graph, routes, labels=labels, units=3, shape=1.9)
-    ax.set_title(f"{max(through.values())} pathways share the hidden matrix")
+    diagrams.draw_network(ax, graph, routes, labels=labels, units=3, shape=1.6)
+    ax.set_title("All pathways share the hidden matrix")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """What each pair of domains has to learn: a hierarchy of items. Shades are those of panel h."""
+    """What each pair of domains has to learn: a hierarchy of items. Shades are target outputs."""
     targets = results.cell("pathways").domains.targets[0].T
     units, items = ([str(n) for n in range(1, count + 1)] for count in targets.shape)
-    style.heat(ax, targets, float(targets.min()), float(targets.max()), units, items)
+    shades = style.heat(ax, targets, float(targets.min()), float(targets.max()), units, items)
+    ax.figure.colorbar(shades, ax=ax, aspect=20, pad=0.04)
     ax.set(xlabel="item", ylabel="output unit")
     ax.set_title("Task of a pair")
 
@@ -117,72 +121,91 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Loss over initial loss, from small random weights and from a decoupled start, with the
-    gradient flow of the reduction; for random weights it begins at an aligned start derived from
-    them, with nothing fitted.
+    """Loss over initial loss, ten runs of each start, and theory; below, how much they differ from
+    it. Theory of a random start is the gradient flow of the reduction, from an aligned start
+    derived from the weights, with nothing fitted; that of a decoupled start is the reduction by the
+    steps of the simulation, which differs from it by a rounding error. The number is the time to
+    half of the initial loss.
     """
+    time = results.cell("pathways").flow_time
+    whole, off = style.split(ax, 2, height_ratios=(1.6, 1), sharex=True)[:, 0]
+    for experiment, solution, props in STARTS.values():
+        cell = results.cell(experiment)
+        loss = relative_loss(cell.get("trajectory", "loss")).transpose("time", "seed")
+        predicted = relative_loss(cell.get("theory", "loss", solution=solution))
+        whole.plot(cell.flow_time, loss, **RUN | props)
+        whole.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
+        apart = loss - predicted.transpose("time", "seed")
+        off.plot(cell.flow_time, apart, **RUN | props)
     ratio = results.cell("pathways").get(
         "metrics", "loss_half_time_over_predicted", solution="routing_race"
     )
-    solutions = {"pathways": "routing_race", "pathways_decoupled": "reduction"}
-    for (experiment, solution), props in zip(solutions.items(), STARTS.values(), strict=True):
-        cell = results.cell(experiment)
-        simulated = relative_loss(cell.get("trajectory", "loss"))
-        predicted = relative_loss(cell.get("theory", "loss", solution=solution))
-        style.over_seeds(ax, cell.flow_time, simulated, **props)
-        ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
-    time = results.cell("pathways").flow_time
-    style.epoch_axis(ax, time)
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])))
-    ax.set(ylabel="loss over initial loss", ylim=(0, None))
-    ax.set_title(f"Random start: halves at {float(ratio.mean()):.2f} of theory's time")
+    text = f"random start: half time\n{float(ratio.mean()):.2f} of theory's"
+    rest = float(abs(apart).max())
+    exact = f"decoupled: {'rounding error' if rest < ROUNDING else f'{rest:.0e}'}"
+    off.text(0.97, 0.95, exact, transform=off.transAxes, ha="right", va="top", fontsize=6.5)
+    whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
+    off.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(time[-1])), ylabel="off theory")
+    whole.set(ylabel="loss over initial", ylim=(0, None))
+    ax.set_title("Losses fall in stages, as predicted")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
-    """Singular values of the matrices, mode by mode, with those of theory; marks at the right are
-    where the square root of the number of domains puts those of the hidden matrix.
+    """Singular values of the matrices from a random start, mode by mode, means and ranges over
+    runs, with theory; marks at the right are where the square root of the number of domains, times
+    those of the input matrices, puts those of the hidden matrix.
     """
     cell = results.cell("pathways")
     simulated = cell.get("trajectory", "singular_values").isel(init_scale=0)
     predicted = cell.get("theory", "singular_values", solution="routing_race").isel(init_scale=0)
     modes = list(style.mode_colours(cell.strength))
-    for layer, props in enumerate(domains.LAYERS.values()):
+    for layer, (name, props) in enumerate(domains.LAYERS.items()):
         for mode in modes:
             values = simulated.isel(layer=layer).sel(singular_mode=mode)
             style.over_seeds(ax, cell.flow_time, values, **props)
             theory = predicted.isel(layer=layer).sel(singular_mode=mode).mean("seed")
             ax.plot(cell.flow_time, theory, **style.THEORY)
+        ax.plot([], [], **style.SIMULATION | props, label=name.split()[0])
     size = cell.routing.families(cell.spec.dataset.count)[0].size
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
-    style.epoch_axis(ax, cell.flow_time)
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    ax.set(ylabel="singular value", ylim=(0, None))
+    ax.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(cell.flow_time[-1])))
+    ax.set(ylabel="singular value", ylim=(0, 1.4 * float(simulated.max())))
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
-    expected = rf"$\sqrt{{{size}}}$ = {size**0.5:.2f}"
-    ax.set_title(f"Hidden over input values end at {ratio:.2f}; {expected}")
+    root = rf"$\sqrt{{{size}}}$ = {size**0.5:.2f}"
+    ax.text(
+        0.04,
+        0.88,
+        f"hidden over input: {ratio:.2f}; {root}",
+        transform=ax.transAxes,
+        va="top",
+        fontsize=6,
+    )
+    ax.legend(loc="upper left", fontsize=6, ncols=3, handlelength=1.2)
+    ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 
 
 def panel_g(results: Results, ax: Axes) -> None:
     """Cosines between the representations of all items of all input domains in the first hidden
-    layer, at the end of one seed: the pattern of one domain repeats in all.
+    layer, at the end of one run: the pattern of one domain repeats in all. The number is a mean
+    over runs.
     """
     cell = results.cell("pathways")
-    shades = domains.draw_similarity(ax, cell)
-    ax.figure.colorbar(
-        shades, ax=ax, location="bottom", label="cosine", ticks=(-1, 0, 1), aspect=24
-    )
     cosine = float(cell.get("metrics", "final_similarity_across").mean())
-    ax.set_title(f"Across domains: cosine {cosine:.2f}")
+    shades = domains.draw_similarity(ax, cell)
+    label = f"cosine\n(same item across domains: {cosine:.2f})"
+    ax.figure.colorbar(shades, ax=ax, location="bottom", label=label, ticks=(-1, 0, 1), aspect=24)
+    ax.set_title("One shared representation")
 
 
 def panel_h(results: Results, ax: Axes) -> None:
-    """Outputs of all pairs of domains at the end of one seed, items across and output units up in
+    """Outputs of all pairs of domains at the end of one run, items across and output units up in
     each; pairs outside the lines were never trained. The number is the squared error of those
-    over that of answering zero, a mean over seeds.
+    over that of answering zero, a mean over runs.
     """
     cell = results.cell("pathways")
     shades = domains.draw_outputs(ax, cell)
-    ax.figure.colorbar(shades, ax=ax, location="bottom", label="output", extend="both", aspect=24)
     error = float(cell.get("metrics", "final_untrained_error").mean())
-    ax.set_title(f"Untrained pairs: error {error:.1g}")
+    label = f"output\n(error of untrained pairs: {100 * error:.1g}%)"
+    ax.figure.colorbar(shades, ax=ax, location="bottom", label=label, extend="both", aspect=24)
+    ax.set_title("Untrained pairs succeed")

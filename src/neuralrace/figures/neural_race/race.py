@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import diagrams, style
+from neuralrace.figures.ends import label_ends
 from neuralrace.networks.gates.groups import Groups
 from neuralrace.networks.gates.wiring import routing_architecture
 from neuralrace.results.cells import CellResults, Results
@@ -25,9 +26,10 @@ DRAWN = 4
 
 
 @Figure(
-    layout="aaa;bcd",
-    height=4.0,
-    heights=(1.0, 1.25),
+    layout="aa;bc",
+    height=4.9,
+    widths=(1.25, 1.0),
+    heights=(1.15, 1.0),
     cf={"a": "Fig. 5a", "b": "Fig. 5b"},
     reads={
         "race": {
@@ -44,13 +46,8 @@ DRAWN = 4
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Networks by the number of pairs P that share a pathway."""
-    cells = _by_sharing(results.cells("race"))
-    handles = [
-        style.handle(f"$P$ = {_sharing(cell)}", **props)
-        for cell, props in zip(cells, style.sequential_styles(len(cells)), strict=True)
-    ]
-    return [*handles, style.BAND, style.handle("theory", **style.THEORY)]
+    """Theory; networks are labelled."""
+    return [style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -66,36 +63,55 @@ def panel_a(results: Results, ax: Axes) -> None:
         graph = routing_architecture(DRAWN, inputs, outputs, families)
         colours = dict(zip(graph.inputs, style.sequential(DRAWN), strict=True))
         routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
-        diagrams.draw_network(part, graph, routes, units=2 if size == 1 else 3, shape=2.6)
+        diagrams.draw_network(part, graph, routes, units=2 if size == 1 else 3, shape=1.25)
         part.set_title(f"$P$ = {size**2}", loc="center")
-    ax.set_title("Pathways for one pair of domains, for groups, or for all pairs")
+    ax.set_title("Pathways for one pair, groups, or all pairs")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Largest singular value of a hidden matrix."""
+    """Largest singular value of a hidden matrix: means and ranges over ten runs. Labels give P, and
+    the hidden over the input singular value at the end, for which theory has the fourth root of P.
+    All networks have learned the strongest mode by then.
+    """
     cells = _by_sharing(results.cells("race"))
-    ends = []
+    ends, settled = [], []
     for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
         simulated = cell.get("trajectory", "singular_values").isel(STRONGEST)
         predicted = cell.get("theory", "singular_values", solution="routing_race").isel(STRONGEST)
         style.over_seeds(ax, cell.flow_time, simulated, color=colour)
         ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
-        ends.append(style.settling_time(simulated, cell.flow_time))
-    style.epoch_axis(ax, cells[0].flow_time)
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, max(ends)))
+        share = cell.get("metrics", "hidden_over_input_over_sqrt_m").isel(init_scale=0, mode=0)
+        pairs, ratio = _sharing(cell), float(share.mean() * _sharing(cell) ** 0.25)
+        label = f"$P$ = {pairs}\n{ratio:.2f} x input"
+        ends.append((float(simulated.isel(time=-1).mean()), label, colour))
+        settled.append(style.settling_time(simulated, cell.flow_time))
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, max(settled)))
     ax.set(ylabel="hidden singular value", ylim=(0, None))
-    fewest, most = (f"$P$ = {_sharing(cells[index])}" for index in (0, -1))
-    faster = float(_half(cells[0]).mean() / _half(cells[-1]).mean())
-    ax.set_title(f"{most} is {faster:.1f} times as fast as {fewest}")
+    label_ends(ax, ends)
+    learned = [cell.get("metrics", "final_strength_over_target").isel(mode=0) for cell in cells]
+    least = float(min(share.min() for share in learned))
+    text = f"strongest mode learned to {least:.0%}"
+    ax.text(0.97, 0.83, text, transform=ax.transAxes, ha="right", fontsize=6.5)
+    ax.set_title("Shared pathways learn sooner and grow larger")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Time to half of the initial loss. Open markers are networks from aligned layers of equal
-    size, where it falls faster.
+    """Time to half of the initial loss. Filled markers are runs from random weights, open ones from
+    aligned layers of equal size, where it falls faster. Exponents are least-squares slopes.
     """
     cells = _by_sharing(results.cells("race"))
-    for cell, props in zip(cells, style.sequential_styles(len(cells)), strict=True):
-        style.points(ax, _sharing(cell), _half(cell), **props)
+    aligned = _by_sharing(results.cells("race_aligned"))
+    starts = {
+        f"random start, $P^{{{_slope(cells):.2f}}}$": (cells, {"markersize": 5}),
+        f"aligned start, $P^{{{_slope(aligned):.2f}}}$": (aligned, {"markerfacecolor": "white"}),
+    }
+    colours = dict(zip(map(_sharing, cells), style.sequential(len(cells)), strict=True))
+    for name, (start, props) in starts.items():
+        for cell in start:
+            times = _half(cell)
+            mark = {"marker": "o", "linestyle": "", "color": colours.get(_sharing(cell), "0.3")}
+            ax.plot([_sharing(cell)] * times.size, times, **mark | props)
+        ax.plot([], [], color="0.3", marker="o", linestyle="", label=name, **props)
     expected = [
         cell.get("metrics", "predicted_loss_half_time", solution="routing_race") for cell in cells
     ]
@@ -104,38 +120,15 @@ def panel_c(results: Results, ax: Axes) -> None:
         [float(time.isel(init_scale=0).mean("seed")) for time in expected],
         **style.THEORY,
     )
-    aligned = _by_sharing(results.cells("race_aligned"))
-    for cell in aligned:
-        style.points(ax, _sharing(cell), _half(cell), color="0.3", marker="o", fillstyle="none")
-    ax.plot([], [], color="0.3", marker="o", linestyle="", fillstyle="none", label="aligned start")
     ax.legend(loc="lower left")
-    _by_pairs(ax, cells)
+    pairs = [_sharing(cell) for cell in cells]
+    ax.set(xscale="log", xlabel="pairs $P$ that share a pathway")
+    ax.set_xticks(pairs, [str(count) for count in pairs])
+    ax.set_xticks([], minor=True)
     ax.set_yscale("log", base=2)
     ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylabel(r"time to half the loss ($\tau$)")
-    ax.set_title(f"Half time falls as $P^{{{_slope(cells):.2f}}}$; aligned ${_slope(aligned):.2f}$")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Largest singular value of a hidden matrix over that of the input matrices at the end; the
-    line is the fourth root of P. All networks have learned the strongest mode by then: the least of
-    its strengths over their target is told.
-    """
-    cells = _by_sharing(results.cells("race"))
-    pairs = [_sharing(cell) for cell in cells]
-    ratios = [
-        cell.get("metrics", "hidden_over_input_over_sqrt_m").isel(init_scale=0, mode=0) * p**0.25
-        for cell, p in zip(cells, pairs, strict=True)
-    ]
-    for p, ratio, props in zip(pairs, ratios, style.sequential_styles(len(cells)), strict=True):
-        style.points(ax, p, ratio, **props)
-    ax.plot(pairs, np.power(pairs, 0.25), **style.THEORY)
-    _by_pairs(ax, cells)
-    ax.set(ylabel="hidden over input value", ylim=(0, None))
-    learned = [cell.get("metrics", "final_strength_over_target").isel(mode=0) for cell in cells]
-    text = f"strongest mode learned\nto {float(min(share.min() for share in learned)):.0%} or more"
-    ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)
-    ax.set_title(f"Hidden values end {float(ratios[-1].mean()):.2f} times larger")
+    ax.set_title(r"Learning time falls as $1/\sqrt{P}$")
 
 
 def _by_sharing(cells: Sequence[CellResults]) -> list[CellResults]:
@@ -157,11 +150,3 @@ def _slope(cells: Sequence[CellResults]) -> float:
     """Exponent of the mean half time in P."""
     times = [float(_half(cell).mean()) for cell in cells]
     return float(np.polyfit(np.log(list(map(_sharing, cells))), np.log(times), 1)[0])
-
-
-def _by_pairs(ax: Axes, cells: Sequence[CellResults]) -> None:
-    """A logarithmic axis of P."""
-    pairs = [_sharing(cell) for cell in cells]
-    ax.set(xscale="log", xlabel="pairs $P$ that share a pathway")
-    ax.set_xticks(pairs, [str(count) for count in pairs])
-    ax.set_xticks([], minor=True)

@@ -1,29 +1,33 @@
-"""Structural forms: what generates them, what they look like, and how a network comes to see it.
+"""Structural forms: from the graph that generates data to internal representations.
 
-The background of Saxe, Sodhani and Lewallen (2022), after Saxe, McClelland and Ganguli (2019): each
-column is a structure, from the graph that generates the data down to what a deep linear network
-makes of it. Item vectors are learned one by one, from broad to fine distinctions, when the closed
-form says. Items that differ in further dimensions only lie on top of each other in the last row of
-the source, and vectors of equal singular value are one choice of basis. The generators are ours.
+The background figure of Saxe, Sodhani, Lewallen (2022), after Saxe, McClelland and Ganguli (2019):
+each column is a structure, from the graph that generates the data down to what a deep linear
+network makes of it, in ten runs. Item vectors are learned one by one, from broad to fine
+distinctions, when the closed form says. Vectors of equal singular value are one choice of basis:
+each is what they span of one item, the first items first. The generators are ours.
 """
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 
 from neuralrace.datasets.structural_forms import REQUIREMENTS, StructuralForm
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_modes, signed_vectors
+from neuralrace.figures.modes import equal_modes, signed_vectors
 from neuralrace.figures.sweeps import dataset_of
 from neuralrace.results.cells import CellResults, Results
+
+STEPS = 300
+"""Steps of multidimensional scaling."""
 
 
 @Figure(
     layout="a;b;c;d;e",
-    height=4.5,
-    heights=(0.75, 1.0, 1.0, 0.8, 1.25),
+    height=6.4,
+    heights=(0.75, 1.0, 1.0, 1.3, 1.15),
     cf={
         "a": "Background, first row",
         "b": "second row",
@@ -39,8 +43,8 @@ from neuralrace.results.cells import CellResults, Results
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Mode strengths and their theory."""
-    return [style.BAND, style.handle("closed form", **style.THEORY)]
+    """Theory."""
+    return [style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -49,57 +53,66 @@ def panel_a(results: Results, ax: Axes) -> None:
     for part, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
         _draw_graph(part, dataset, style.sequential(dataset.items))
         part.set_title(dataset.form.replace("_", "-"), loc="center")
-    ax.set_title(f"{len(cells)} structures of {cells[0][1].items} items")
+    ax.set_title("Structures that generate data")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Covariance of the items, from zero (dark) to the largest entry of each."""
+    """Covariance of the items over its largest entry."""
     cells = _by_form(results)
-    for part, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+    axes, shades = style.split(ax, 1, len(cells))[0], None
+    for part, (_, dataset) in zip(axes, cells, strict=True):
         shared = dataset.covariance()
-        style.heat(part, shared, 0, float(shared.max()), aspect="equal")
+        shades = style.heat(part, shared / shared.max(), 0, 1, aspect="equal")
         _label_items(part, dataset)
-    ax.set_title("Item covariance")
+    _bar(axes[-1], shades)
+    ax.set_title("Items covary as they are connected")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Item vectors, a column for each mode, scaled by its singular value: orange is positive, blue
-    negative, on one scale in each structure.
+    """Item vectors, a column for each mode, scaled by its singular value, over the largest entry.
+    All modes are learned: the least strength at the end, over its target, is written in panel e.
     """
     cells = _by_form(results)
-    for part, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+    axes, shades = style.split(ax, 1, len(cells))[0], None
+    for part, (cell, dataset) in zip(axes, cells, strict=True):
         scaled = signed_vectors(cell)[1] * cell.data.modes.s
-        size = float(abs(scaled).max())
-        style.heat(part, scaled, -size, size, aspect="equal")
+        shades = style.heat(part, scaled / abs(scaled).max(), -1, 1, aspect="equal")
         _label_items(part, dataset)
-    learned = min(
-        float(cell.get("metrics", "final_strength_over_target").min()) for cell, _ in cells
-    )
-    ax.set_title(f"Item vectors, a column a mode; all modes are learned to {learned:.0%} or more")
+    _bar(axes[-1], shades)
+    ax.set_title("Item vectors go from broad to fine")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Multidimensional scaling of the hidden representations of the items, first seed at the
-    smallest init scale, all times at once and without what items share: paths darken with time,
-    dots are their ends.
+    """Development of the hidden representations of the items from small weights, at the common
+    origin, in a plane: metric multidimensional scaling, all times at once, of
+    root-mean-square distances over runs. Paths darken with time, dots are their ends, in the
+    colours of the items in panel a.
     """
     cells = _by_form(results)
     for part, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
-        paths = classical_scaling(_representations(cell))
+        squares = np.mean([_squares(run) for run in _representations(cell)], axis=0)
+        start = signed_vectors(cell)[1] * cell.data.modes.s @ _directions(dataset.items)
+        paths = scaled_to_plane(np.sqrt(squares), start - start.mean(axis=0))
         _draw_development(part, paths, style.sequential(dataset.items))
-    ax.set_title("Development of representations (MDS)")
+    ax.set_title("Representations come apart in the same order")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Strength of the modes over time, dark to light from the strongest. The number is the largest
-    distance of a half time from the closed form's, a mean over seeds.
+    """Strength of the modes over time, dark to light from the strongest; equal modes are one line,
+    their mean. Lines are means over runs, whose range is narrower than most lines. The number on
+    the left is the largest distance of a half time from the closed form's, a mean over runs.
     """
     cells = _by_form(results)
     axes = style.split(ax, 1, len(cells), sharey=True)[0]
     for column, (part, (cell, _)) in enumerate(zip(axes, cells, strict=True)):
         modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
         closed = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
-        draw_modes(part, cell, modes, closed, linewidth=1.4)
+        groups = equal_modes(cell.data.modes.s)
+        for group, colour in zip(groups, style.sequential(len(groups)), strict=True):
+            props = {"color": colour, "linewidth": 2.2}
+            style.over_seeds(part, cell.flow_time, modes.isel(mode=group).mean("mode"), **props)
+            mean = closed.isel(mode=group).mean(["mode", "seed"])
+            part.plot(cell.flow_time, mean, **style.THEORY)
         part.set(xlabel=r"flow time ($\tau$)", xlim=(0, cell.flow_time[-1]))
         part.tick_params(labelleft=column == 0)
     axes[0].set(ylabel="strength", ylim=(0, None))
@@ -107,7 +120,10 @@ def panel_e(results: Results, ax: Axes) -> None:
         float(cell.get("metrics", "half_time_error", solution="aligned_modes").mean("seed").max())
         for cell, _ in cells
     )
-    ax.set_title(f"Modes are learned one by one, half times within {off:.0%} of theory")
+    least = min(float(cell.get("metrics", "final_strength_over_target").min()) for cell, _ in cells)
+    text = f"half times within {off:.0%},\nmodes learned to {least:.0%}"
+    axes[0].text(0.97, 0.97, text, transform=axes[0].transAxes, ha="right", va="top", fontsize=6)
+    ax.set_title("Modes are learned when the closed form says")
 
 
 def _by_form(results: Results) -> list[tuple[CellResults, StructuralForm]]:
@@ -117,6 +133,12 @@ def _by_form(results: Results) -> list[tuple[CellResults, StructuralForm]]:
         for cell in results.cells("structural_forms")
     ]
     return sorted(cells, key=lambda item: list(REQUIREMENTS).index(item[1].form))
+
+
+def _bar(ax: Axes, shades: ScalarMappable | None) -> None:
+    """A colour bar beside the last matrix of a row."""
+    beside = ax.inset_axes((1.06, 0, 0.06, 1))
+    ax.figure.colorbar(shades, cax=beside)  # pyright: ignore[reportArgumentType]
 
 
 def _label_items(ax: Axes, dataset: StructuralForm) -> None:
@@ -137,29 +159,53 @@ def _draw_graph(ax: Axes, dataset: StructuralForm, colours: list) -> None:
     ax.set_axis_off()
 
 
-def _representations(cell: CellResults) -> Float[np.ndarray, "snapshot item unit"]:
-    """Hidden representations of the items until the loss has settled.
+def _representations(cell: CellResults) -> Float[np.ndarray, "seed snapshot item unit"]:
+    """Hidden representations of the items until the mean loss has settled.
 
     Items are one-hot, so these are the columns of the first weights.
     """
-    weights = cell.get("trajectory", "weight_1").isel(init_scale=0, seed=0)
-    end = style.settling_time(
-        cell.get("trajectory", "loss").isel(init_scale=0, seed=0), cell.flow_time
-    )
+    weights = cell.get("trajectory", "weight_1").isel(init_scale=0)
+    loss = cell.get("trajectory", "loss").isel(init_scale=0).mean("seed")
+    end = style.settling_time(loss, cell.flow_time)
     learning = cell.trajectory["snapshot_flow_time"].values <= end
-    return weights.transpose("snapshot", "unit_0", "unit_1").values[learning]
+    return weights.transpose("seed", "snapshot", "unit_0", "unit_1").values[:, learning]
 
 
-def classical_scaling(
-    points: Float[np.ndarray, "snapshot item unit"],
+def _squares(points: Float[np.ndarray, "snapshot item unit"]) -> Float[np.ndarray, "point point"]:
+    """Squared distances between all points, without what the items share at each snapshot."""
+    flat = (points - points.mean(axis=1, keepdims=True)).reshape(-1, points.shape[-1])
+    size = (flat**2).sum(axis=1)
+    return np.maximum(size[:, None] + size - 2 * flat @ flat.T, 0)
+
+
+def _directions(count: int) -> Float[np.ndarray, "mode 2"]:
+    """Directions in a plane for any number of modes, all of them well apart."""
+    angle = np.pi * (3 - 5**0.5) * np.arange(count)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def scaled_to_plane(
+    distances: Float[np.ndarray, "point point"], start: Float[np.ndarray, "item 2"]
 ) -> Float[np.ndarray, "snapshot item 2"]:
-    """Classical multidimensional scaling of all snapshots at once, so that paths are continuous.
+    """Multidimensional scaling that lowers the stress step by step (SMACOF) from a fixed start.
 
-    The mean over items is subtracted at each snapshot.
+    The start chooses one of many equally good pictures, so that all machines draw the same.
+
+    Args:
+        distances: between all items at all snapshots, snapshot by snapshot.
+        start: positions of the items, at every snapshot up to their size then.
     """
-    centred = points - points.mean(axis=1, keepdims=True)
-    _, _, axes = np.linalg.svd(centred.reshape(-1, points.shape[-1]), full_matrices=False)
-    return centred @ axes[:2].T
+    items = len(start)
+    sizes = [
+        np.sqrt(np.mean(distances[first : first + items, first : first + items] ** 2))
+        for first in range(0, len(distances), items)
+    ]
+    plane = np.concatenate([size * start / max(sizes) for size in sizes])
+    for _ in range(STEPS):
+        apart = np.linalg.norm(plane[:, None] - plane, axis=-1)
+        ratio = np.divide(distances, apart, out=np.zeros_like(apart), where=apart > 1e-12)
+        plane = (ratio.sum(axis=1)[:, None] * plane - ratio @ plane) / len(plane)
+    return plane.reshape(-1, items, 2)
 
 
 def _draw_development(ax: Axes, paths: Float[np.ndarray, "snapshot item 2"], colours: list) -> None:

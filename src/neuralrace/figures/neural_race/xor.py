@@ -1,11 +1,11 @@
 """XoR: the cell types of a ReLU network, the gated network they amount to, and the dynamics.
 
-Figure 3 of Saxe, Sodhani and Lewallen (2022). After training from small weights the hidden units of
-a ReLU network lie on the diagonals through the four points, each with a readout of the sign of the
-label there. These four cell types are the pathways of a gated linear network, each open on one
-example, whose closed form the losses follow. The source prints no learning rate; at our reading of
-its tau units chatter about the edges of their gates and are late, by a distance that shrinks with
-the step and that a fitted start takes up.
+Figure 3 of Saxe, Sodhani and Lewallen (2022), in ten runs. After training from small weights the
+hidden units of a ReLU network lie on the diagonals through the four points, each with a readout of
+the sign of the label there. These four cell types are the pathways of a gated linear network, each
+open on one example, whose closed form the losses follow. The source prints no learning rate; at our
+reading of its tau units chatter about the edges of their gates and are late, by a distance that
+shrinks with the step and that a fitted start takes up.
 """
 
 from typing import Any
@@ -19,23 +19,22 @@ from neuralrace.figures import diagrams, style
 from neuralrace.figures.sweeps import learning_rate
 from neuralrace.results.cells import CellResults, Results
 
-LABELS: dict[int, dict[str, Any]] = {
-    1: {"color": style.categorical(3), "marker": "o"},
-    -1: {"color": style.categorical(0), "marker": "s"},
-}
+LABELS: dict[int, dict[str, Any]] = {1: {"marker": "o"}, -1: {"marker": "s"}}
 """Markers of labels, and of units by the sign of their readout."""
+RELU = style.COLOURS["relu"]
 SPAN = 0.8
 """Position of the largest unit, as a share of the way to a corner."""
 POINTS = 400
 """Number of points of a line; more would not be visible."""
-UNFITTED: dict[str, Any] = {"marker": "o"}
-FITTED: dict[str, Any] = {"marker": "D", "fillstyle": "none"}
+UNFITTED: dict[str, Any] = {"marker": "o", "color": RELU}
+FITTED: dict[str, Any] = {"marker": "D", "color": "0.35", "fillstyle": "none"}
+MARKED = {"linestyle": "", "alpha": 0.8}
 
 
 @Figure(
-    layout="abcd",
-    height=2.6,
-    widths=(1.0, 1.25, 1.1, 1.0),
+    layout="ab;cd",
+    height=4.9,
+    heights=(1.1, 1.0),
     cf={"a": "Fig. 3a", "b": "Fig. 3b", "c": "Fig. 3c"},
     reads={
         "xor_relu": {
@@ -51,103 +50,104 @@ FITTED: dict[str, Any] = {"marker": "D", "fillstyle": "none"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Labels, gates, and losses by learning rate."""
-    cells = _by_rate(results)
-    colours = style.sequential(len(cells))
-    signs = [
-        style.handle(f"label, readout ${sign:+d}$", linestyle="", **props)
+    """Units by readout, gates, and theory."""
+    units = [
+        style.handle(f"ReLU unit, readout ${sign:+d}$", color=RELU, linestyle="", **props)
         for sign, props in LABELS.items()
     ]
-    rates = [
-        style.handle(f"learning rate {learning_rate(cells[index]):g}", color=colours[index])
-        for index in sorted({0, len(cells) - 1})
-    ]
-    theory = style.handle("theory", **style.THEORY)
-    return [*signs, *diagrams.gate_handles(), *rates, style.BAND, theory]
+    return [*units, *diagrams.gate_handles(), style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The task (large), and where the hidden units of a ReLU network point at the end of one run
-    at the finest step: input weights times the size of the readout, to a scale of their own.
+    """The task (large, with labels), and where the hidden units of a ReLU network point at the end
+    of the run of median alignment at the smallest step: input weights times the size of the
+    readout, to a scale of their own.
     """
     cell = _by_rate(results)[-1]
-    data = cell.data
-    last = {"init_scale": 0, "seed": 0, "snapshot": -1}
+    data, cosine = cell.data, cell.get("metrics", "corner_cosine").isel(init_scale=0)
+    over_corners = [dim for dim in cosine.dims if dim != "seed"]
+    last = {"init_scale": 0, "snapshot": -1}
     encoder, readout = (
-        cell.get("trajectory", f"weight_{layer}").isel(last).values for layer in (1, 2)
+        cell.get("trajectory", f"weight_{layer}")
+        .isel(last)
+        .sel(seed=style.median_seed(cosine.mean(over_corners)))
+        .values
+        for layer in (1, 2)
     )
     unit = abs(readout).T * encoder
     unit *= SPAN / abs(unit).max()
-    for corner in data.x:
+    for corner, label in zip(data.x, np.sign(data.y[:, 0]).astype(int), strict=True):
         ax.plot(*np.stack([0 * corner, corner], axis=1), color="0.75", linewidth=0.6, zorder=0)
+        shade = {"markerfacecolor": "white", "markeredgecolor": "0.2", "markersize": 17}
+        ax.plot(*corner, linestyle="", **LABELS[label] | shade)
+        ax.text(corner[0], corner[1], f"${label:+d}$", ha="center", va="center")
     for sign, props in LABELS.items():
-        corners = data.x[np.sign(data.y[:, 0]) == sign]
-        ax.plot(*corners.T, linestyle="", markersize=8, **props)
         chosen = unit[np.sign(readout[0]) == sign]
-        ax.plot(*chosen.T, linestyle="", markersize=3, alpha=0.5, **props)
+        ax.plot(*chosen.T, linestyle="", markersize=4, alpha=0.5, color=RELU, **props)
     ax.set(xlabel="input 1, weight 1", ylabel="input 2, weight 2", aspect="equal")
     ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
-    cosine = float(cell.get("metrics", "corner_cosine").mean())
-    ax.set_title(f"Cosine to the examples: {cosine:.3f}")
+    text = f"mean cosine to\nthe examples:\n{float(cosine.mean()):.3f}"
+    ax.text(1.06, 0.5, text, transform=ax.transAxes, va="center", fontsize=6.5)
+    ax.set_title("Units lie along the four examples")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The gated linear network that this amounts to: four pathways from inputs to output, and
-    their gates, a cell for each example.
+    """The gated linear network that this amounts to: four pathways from inputs to output, each with
+    the example that it is open on. Cells are its gates on all examples.
     """
     cell = results.cell("xor_gated")
     graph, wiring = diagrams.graph(cell), cell.gated.wiring(cell.data)
-    signs = np.sign((wiring.pathway_gates @ cell.data.y)[:, 0])
-    routes = {
-        pathway: LABELS[int(sign)]["color"]
-        for pathway, sign in zip(graph.pathways, signs, strict=True)
-    }
+    routes = dict.fromkeys(graph.pathways, style.COLOURS["gated"])
     names = {side[0]: name for side, name in ((graph.inputs, "$x$"), (graph.outputs, "$y$"))}
-    diagrams.draw_network(ax, graph, routes, wiring.gates, names, shape=1.4)
-    ax.set_title(f"{len(routes)} pathways, each open on one example")
+    for pathway, gates in zip(graph.pathways, wiring.pathway_gates, strict=True):
+        examples = [f"({one:+.0f}, {two:+.0f})" for one, two in cell.data.x[gates > 0]]
+        names[pathway.nodes[1]] = "open on " + " ".join(examples)
+    diagrams.draw_network(ax, graph, routes, wiring.gates, names, units=2, shape=1.4)
+    ax.set_title("Four pathways, each open on one example")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Loss over initial loss of the ReLU network, with the closed form of the pathways, which
-    starts from the initial weights with nothing fitted.
+    """Loss over initial loss of ten ReLU networks at the smallest (red) and the largest step
+    (grey), with the closed form of the pathways, which starts from the initial weights with nothing
+    fitted, as a mean over runs. The number is the time to half of the initial loss.
     """
     cells = _by_rate(results)
-    colours = style.sequential(len(cells))
-    for index in sorted({0, len(cells) - 1}):
-        cell = cells[index]
-        loss = cell.get("trajectory", "loss").isel(init_scale=0)
+    late = cells[0].get("metrics", "loss_half_time_over_predicted", solution="xor_race")
+    for cell, colour in ((cells[0], "0.55"), (cells[-1], RELU)):
+        loss = cell.get("trajectory", "loss").isel(init_scale=0).transpose("time", "seed")
         loss = _thinned(loss / loss.isel(time=0))
-        style.over_seeds(ax, _thinned(cell.flow_time), loss, color=colours[index])
+        ax.plot(_thinned(cell.flow_time), loss, color=colour, alpha=0.45, linewidth=0.9)
+        ax.plot([], [], color=colour, label=f"rate {learning_rate(cell):g}")
     # Theory does not depend on the step size; the finest time axis shows it best.
     theory = cells[-1].get("theory", "loss", solution="xor_race").isel(init_scale=0).mean("seed")
     ax.plot(_thinned(cells[-1].flow_time), _thinned(theory / theory.isel(time=0)), **style.THEORY)
-    style.epoch_axis(ax, cells[0].flow_time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, style.settling_time(theory, cells[-1].flow_time) * 1.1)
-    late = cells[0].get("metrics", "loss_half_time_over_predicted", solution="xor_race")
-    rate = learning_rate(cells[0])
-    ax.set_title(f"At rate {rate:g} half time is {float(late.mean()):.2f} of theory's")
+    half = f"at {learning_rate(cells[0]):g}, half time\n{float(late.mean()):.2f} of theory's"
+    ax.legend(title=half, loc="lower left")
+    ax.set_title("At small steps ReLU losses follow theory")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Largest distance of the loss from the closed form, with nothing fitted and with the one
-    initial value of the closed form fitted to each run; the line has slope 1.
+    initial value of the closed form fitted to each run. Markers are runs; the line has slope 1.
     """
     cells = _by_rate(results)
     rates, off = [learning_rate(cell) for cell in cells], []
-    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
+    for rate, cell in zip(rates, cells, strict=True):
         unfitted = cell.get("metrics", "loss_error_sup", solution="xor_race").isel(init_scale=0)
         fitted = cell.get("metrics", "fitted_loss_error_sup").isel(init_scale=0)
-        style.points(ax, learning_rate(cell), unfitted, color=colour, **UNFITTED)
-        style.points(ax, learning_rate(cell), fitted, color=colour, **FITTED)
+        ax.plot([rate / 1.12] * unfitted.size, unfitted, **MARKED | UNFITTED)
+        ax.plot([rate * 1.12] * fitted.size, fitted, **MARKED | FITTED)
         off.append(float(unfitted.mean("seed")))
     style.slope_one(ax, rates, off[-1] * rates[0] / rates[-1])
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
-    handles = [("nothing fitted", UNFITTED), ("start fitted", FITTED)]
-    marks = [style.handle(name, color="0.3", linestyle="", **props) for name, props in handles]
-    ax.legend(handles=marks, loc="lower right")
-    ax.set_title(f"Distance: order {style.log_slope(rates, off):.2f}")
+    order = f"nothing fitted, order {style.log_slope(rates, off):.2f}"
+    handles = [(order, UNFITTED), ("start fitted", FITTED)]
+    marks = [style.handle(name, linestyle="", **props) for name, props in handles]
+    ax.legend(handles=marks, loc="upper left")
+    ax.set_title("The distance shrinks with the step")
 
 
 def _by_rate(results: Results) -> list[CellResults]:
