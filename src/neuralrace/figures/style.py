@@ -235,18 +235,21 @@ def single_runs(
     order that depends on the values alone.
 
     Args:
-        ax: axes to draw on, with their final limits along y.
+        ax: axes to draw on, with their final scale along y.
         x: position of the column.
         values: of any dimensions.
         spread: half the width of the column.
         dots: properties of the dots.
 
     Returns:
-        The median of the values that are not NaN.
+        The median of the values that are finite; NaN if there are none.
     """
-    ascending = np.sort(values.values, axis=None)
-    ax.plot(x + swarm(ascending, spread), ascending, linestyle="", **dots)
-    median = float(np.nanmedian(ascending))
+    ascending = np.sort(values.values[np.isfinite(values.values)], axis=None)
+    if not len(ascending):
+        return np.nan
+    heights = np.log(ascending) if ax.get_yscale() == "log" else ascending
+    ax.plot(x + swarm(heights, spread), ascending, linestyle="", **dots)
+    median = float(np.median(ascending))
     half = spread + 0.05
     ax.plot([x - half, x + half], [median, median], color="0.2", linewidth=1.2)
     return median
@@ -259,15 +262,14 @@ def swarm(ascending: Float[np.ndarray, " value"], spread: float) -> Float[np.nda
     with equal gaps.
 
     Args:
-        ascending: sorted values; NaN come last.
+        ascending: sorted values, at least one.
         spread: half the width of the column, which the fullest row takes.
     """
-    known = ascending[np.isfinite(ascending)]
-    size = np.ptp(known) if len(known) else 0.0
+    size = np.ptp(ascending)
     steps = np.floor((ascending - ascending[0]) / size * ROWS) if size else np.zeros(len(ascending))
     positions = np.zeros(len(ascending))
     rows = [np.flatnonzero(steps == step) for step in np.unique(steps)]
-    widest = max((len(row) for row in rows), default=1)
+    widest = max(map(len, rows))
     for row in rows:
         places = np.arange(len(row)) - (len(row) - 1) / 2
         positions[row] = spread * places / max((widest - 1) / 2, 1)

@@ -62,8 +62,11 @@ def panel_b(results: Results, ax: Axes) -> None:
     domains: means and ranges over ten runs.
     """
     race.panel_b(results, ax)
-    for text in ax.texts:
-        text.set_text(text.get_text().partition("\n")[0])
+    for text in list(ax.texts):
+        label, _, more = text.get_text().partition("\n")
+        text.set_text(label)
+        if not more:  # a note, and no label of a line
+            text.remove()
     ax.set_title("Shared pathways win")
 
 
@@ -72,4 +75,5 @@ def panel_c(results: Results, ax: Axes) -> None:
     of partners that are trained: means and ranges over ten runs.
     """
     generalisation.panel_a(results, ax)
+    ax.set_xlabel("trained share, $K/M$")
     ax.set_title("Untrained pairs follow")
