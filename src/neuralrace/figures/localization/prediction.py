@@ -46,13 +46,13 @@ GAUSSIAN: dict[str, Any] = {"color": style.categorical(4), "marker": "^"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """The ReLU network, and times of networks with frozen gates."""
+    """The ReLU network, and times of networks with frozen gates; the last is of Gaussian inputs."""
     return [
         style.handle("ReLU network", color=frozen_gates.RELU["color"], **style.SIMULATION),
-        style.handle("its gates of the start, frozen", **style.THEORY),
-        style.handle("frozen gates, end of training", linestyle="", **MATCHED),
+        style.handle("gates of the start", **style.THEORY),
+        style.handle("end of training", linestyle="", **MATCHED),
         style.handle("infinite time", linestyle="", **LIMIT),
-        style.handle("infinite time, Gaussian inputs", linestyle="", **GAUSSIAN),
+        style.handle("infinite time, Gaussian", linestyle="", **GAUSSIAN),
     ]
 
 
@@ -64,7 +64,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     draw_fields(ax, final_fields(cell).isel(seed=0).values[:UNITS], **line)
     draw_fields(ax, theory.isel(seed=0).values[:UNITS], **style.THEORY)
     ax.set(xlabel=POSITION_LABEL, ylabel="weights of five units")
-    ax.set_title("No bumps upfront")
+    ax.set_title("Early gates: no bumps")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -86,7 +86,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Share of units that localise, also on infinitely many Gaussian samples."""
-    ax.set_title("Few gates localise")
+    ax.set_title("Few localise")
     metrics = {
         "frozen_localised_share": MATCHED,
         "frozen_limit_localised_share": LIMIT,
