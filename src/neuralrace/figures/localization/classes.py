@@ -46,9 +46,9 @@ ORDERS = (r"$\xi_1 > \xi_2$", r"$\xi_1 < \xi_2$")
     height=4.2,
     cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1, eq. 1", "d": "sec. 1"},
     reads={
-        (
-            "relu trained_readout erf erf_offset sigmoid erf_without_biases sigmoid_without_biases"
-        ): {"metrics": "localised_share neither_share oscillating_share relative_loss"},
+        ("relu trained_readout erf erf_offset sigmoid erf_without_biases sigmoid_without_biases"): {
+            "metrics": "localised_share neither_share oscillating_share relative_loss"
+        },
         "relu_low_gain relu_sizes relu_biases": {
             "metrics": "localised_share neither_share oscillating_share",
         },

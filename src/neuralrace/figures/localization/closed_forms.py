@@ -35,7 +35,12 @@ from neuralrace.theory.printed_equations import written_weights
 COLOUR = style.COLOURS["gated"]
 DOT: dict[str, Any] = {"color": COLOUR, "marker": "o"}
 """Marker of corrected equations."""
-PRINTED: dict[str, Any] = {"color": style.PAPER["color"], "marker": "x", "markersize": 5, "markeredgewidth": 1.3}
+PRINTED: dict[str, Any] = {
+    "color": style.PAPER["color"],
+    "marker": "x",
+    "markersize": 5,
+    "markeredgewidth": 1.3,
+}
 """Marker of equations as printed in the notes."""
 SIZES = (3.0, 4.5, 6.0)
 """Sizes of markers by learning rate, the smallest first."""
@@ -45,7 +50,7 @@ SIZES = (3.0, 4.5, 6.0)
     layout="abc;ddd",
     height=4.2,
     heights=(1.0, 1.05),
-    cf={"a": "sec. 4.1", "b": "sec. 4.2", "c": "sec. 4.3", "d": "eqs. 7, 24, 30, 31"},
+    cf={"a": "sec. 4.1", "b": "sec. 4.2", "c": "sec. 4.3", "d": "eqs. 7 to 31"},
     reads={
         "closed_forms": {
             "trajectory": "loss pathway_maps",

@@ -26,9 +26,7 @@ from neuralrace.results.cells import CellResults, Results
     reads={
         "evolving": {
             "trajectory": "",
-            "metrics": (
-                "localised_share refresh_error refresh_interval refresh_localised_share"
-            ),
+            "metrics": ("localised_share refresh_error refresh_interval refresh_localised_share"),
         },
     },
 )

@@ -12,7 +12,6 @@ moment behind one gate of a ReLU network and not for that behind all gates.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Complex, Float

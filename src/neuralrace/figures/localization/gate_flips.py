@@ -24,7 +24,13 @@ FEW = 0.1
 """Gates are constant if at most this share flips, as in the claims."""
 TEXT = {"color": "0.4", "fontsize": 6.5}
 """Text at a guide."""
-LOCALISED = {"marker": "D", "markersize": 5, "markeredgecolor": "white", "linestyle": "", "zorder": 4}
+LOCALISED = {
+    "marker": "D",
+    "markersize": 5,
+    "markeredgecolor": "white",
+    "linestyle": "",
+    "zorder": 4,
+}
 """Marker of the time at which fields are half way to their final participation."""
 BY_CHANCE = 0.5
 """Share of gates that differ between two unrelated half-spaces."""

@@ -1,12 +1,12 @@
 """Which gates leave the least loss: overlapping ones, of those that were tried.
 
 Loss of the least-squares weights by gating scheme, each on five samples of its own. One row is for
-the gates of trained ReLU networks of the same task with these frozen, after infinite time. The notes
-guess that the best precision matrix would be maximally diagonal, as tilings have it. Tilings do
-couple no pathways, neither in the second moment A nor in its inverse, and random half-spaces leave
-half of the loss of the best tiling that was tried. Without gates nothing is learned. Equations 12,
-14 and 15 of the notes agree up to rounding error; eq. 17 as printed, with products of means in the
-place of second moments, is the same for all gates.
+the gates of trained ReLU networks of the same task, frozen, after infinite time. The notes guess
+that the best precision matrix would be maximally diagonal, as tilings have it. Tilings do couple no
+pathways, neither in the second moment A nor in its inverse, and random half-spaces leave half of
+the loss of the best tiling that was tried. Without gates nothing is learned. Equations 12, 14 and
+15 of the notes agree up to rounding error; eq. 17 as printed, with products of means in the place
+of second moments, is the same for all gates.
 """
 
 from typing import Any
@@ -117,9 +117,15 @@ def panel_c(results: Results, ax: Axes) -> None:
             continue
         share = float(cell.get("metrics", "precision_diagonality").mean("seed"))
         loss = style.points(ax, share, _fresh_loss(cell), **props)
-        ax.annotate(name, (share, loss), (5, 0), textcoords="offset points", va="center", fontsize=6.5)
+        ax.annotate(
+            name, (share, loss), (5, 0), textcoords="offset points", va="center", fontsize=6.5
+        )
     _logarithmic(ax.yaxis)
-    ax.set(xlabel="share of precision between pathways", xlim=(-0.03, 0.8), ylabel="loss on fresh samples")
+    ax.set(
+        xlabel="share of precision between pathways",
+        xlim=(-0.03, 0.8),
+        ylabel="loss on fresh samples",
+    )
     ax.set_title("A diagonal precision is not best")
 
 

@@ -56,13 +56,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Squared length and participation from start (0) to end (1), at the smallest init scale."""
     cell = results.cells("gate_flips")[0]
     power, spread = metric(cell, "field_norm_curve") ** 2, metric(cell, "participation_curve")
-    for curve, name, index in (
-        (power, r"growth of $|w_1|^2$", 1),
-        (spread, "forming of the bump (participation)", 0),
+    for curve, name, colour in (
+        (power, r"growth of $|w_1|^2$", "0.4"),
+        (spread, "forming of the bump (participation)", style.COLOURS["relu"]),
     ):
         time = curve[CLOCK]
-        line = {"color": style.sequential(3)[2 * index]}
-        style.over_seeds(ax, time, _way(curve), label=name, **line)
+        style.over_seeds(ax, time, _way(curve), label=name, color=colour)
     ax.axhline(HALF, **style.GUIDE)
     times = [metric_mean(cell, name) for name in ("growth_time", "localisation_time")]
     for time in times:

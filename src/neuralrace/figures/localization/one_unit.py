@@ -32,8 +32,6 @@ FLOW = {"color": "black", "marker": "|", "linestyle": "", "markersize": 7, "mark
 TICKS = (1, 2, 5, 10, 20, 40)
 HEIGHT = 0.42
 """Height of the largest weight, in rows."""
-SHARES = {"training": "localised_share", "the flow": "predicted_localised_share"}
-"""Metrics of the table, by column."""
 
 
 @Figure(
@@ -118,15 +116,11 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set_title("Localised")
     ax = style.named_rows(ax, [""] * len(_cells(results)))
     for row, cell in enumerate(_cells(results)):
-        for column, name in enumerate(SHARES.values()):
-            at = {"solution": "mean_field"} if name.startswith("predicted") else {}
-            share = metric_mean(cell, name, **at)
-            props = {"ha": "center", "va": "center", "fontsize": 7}
-            ax.text(column, row, f"{share:.0%}", color="black" if column else COLOUR, **props)
-    style.named_columns(ax, SHARES)
-    ax.spines[["left", "bottom"]].set_visible(False)
-    ax.tick_params(length=0)
-    ax.set_xlabel("units")
+        training = metric_mean(cell, "localised_share")
+        flow = metric_mean(cell, "predicted_localised_share", solution="mean_field")
+        ax.plot([training], [row], **RUNS | {"alpha": 0.8})
+        ax.plot([flow], [row], **FLOW)
+    ax.set(xlim=(-0.1, 1.1), xticks=[0, 1], xlabel="share of units")
     _lay_out_rows(ax, _cells(results))
 
 
