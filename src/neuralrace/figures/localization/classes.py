@@ -37,8 +37,8 @@ RANGES = (
 """A white line below a black one, visible on every bar."""
 TEXT = {"color": "0.35", "fontsize": 6.5}
 """Numbers and words beside bars."""
-ORDERS = (r"$\xi_1 > \xi_2$", r"$\xi_1 < \xi_2$")
-"""Names of the columns."""
+ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
+"""Names of the columns, by whether the longer length is first."""
 
 
 @Figure(
@@ -147,19 +147,20 @@ def _activation(cell: CellResults) -> str:
 
 def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]]) -> None:
     """Draws a bar for each row and order of the lengths, with ranges of the borders in it."""
-    axes = style.split(ax, 1, 2)[0]
-    for part, longer_first, order in zip(axes, (True, False), ORDERS, strict=True):
+    orders = [first for first in ORDERS if any(first in cells for cells in rows.values())]
+    axes = style.split(ax, 1, len(orders))[0]
+    for number, (part, longer_first) in enumerate(zip(axes, orders, strict=True)):
         shown = [cells for cells in rows.values() if longer_first in cells]
         for row, cells in enumerate(rows.values()):
             if longer_first in cells:
                 _bar(part, cells[longer_first], row)
             else:
                 part.text(0.5, row, "not run", ha="center", va="center", **TEXT)
-        part.set_yticks(range(len(rows)), rows if longer_first else [""] * len(rows))
+        part.set_yticks(range(len(rows)), [""] * len(rows) if number else rows)
         part.tick_params(axis="y", length=0)
         part.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         part.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), xlabel="share of units")
-        part.set_title(order, loc="center")
+        part.set_title(ORDERS[longer_first], loc="center")
         if any("relative_loss" in cells[longer_first].metrics for cells in shown):
             part.text(1.03, 1.03, "loss", va="bottom", transform=part.transAxes, **TEXT)
 

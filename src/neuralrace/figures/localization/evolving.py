@@ -59,16 +59,17 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of localised units by number of refreshes; lines are means of the ReLU network."""
+    levels = []
     for cell, props in _shown(results):
         shares = metric(cell, "refresh_localised_share").transpose("refreshes", "seed")
         numbers = shares["refreshes"].values.tolist()
         style.point_series(ax, range(len(numbers)), shares, **props)
-        level = metric_mean(cell, "localised_share")
+        levels.append((metric_mean(cell, "localised_share"), f"{_end(cell):.3g}"))
+    text: dict[str, Any] = {"color": frozen_gates.RELU["color"], "textcoords": "offset points"}
+    for rank, (level, end) in enumerate(sorted(levels)):
         ax.axhline(level, **frozen_gates.RELU | {"zorder": 0})
-        ax.annotate(
-            rf"ReLU network, {_end(cell):.3g} $\tau$", (0, level), (3, 2),
-            ax.get_yaxis_transform(), "offset points", color=frozen_gates.RELU["color"],
-        )  # fmt: skip
+        at, side = (1.0, level), "bottom" if rank else "top"  # apart even if levels are equal
+        ax.annotate(f"ReLU,\n{end} $\\tau$", at, (3, 0), ax.get_yaxis_transform(), va=side, **props)
     style.named_columns(ax, map(str, numbers))
     ax.set(xlabel="refreshes of the gates", ylabel="share of localised units", ylim=(-0.03, 0.6))
     ax.set_title("Localisation takes many refreshes")

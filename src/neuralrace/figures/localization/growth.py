@@ -64,10 +64,10 @@ def panel_a(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, time, _way(curve), label=name, color=colour)
     ax.axhline(HALF, **style.GUIDE)
     times = [metric_mean(cell, name) for name in ("growth_time", "localisation_time")]
-    for time in times:
+    for time in filter(np.isfinite, times):
         ax.plot([time, time], [0, HALF], **style.GUIDE)
         at = {"textcoords": "offset points", "fontsize": 6.5}
-        ax.annotate(rf"{time:.0f} $\tau$", (time, 0), (4, 3), **at)
+        ax.annotate(rf"{time:.0f} $\tau$", (time, HALF), (4, -9), **at)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way")
     ax.set(xlim=(0, float(power[CLOCK][-1])), ylim=(-0.05, 1.1))
     ax.legend(loc="lower right")

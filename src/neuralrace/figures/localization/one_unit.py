@@ -11,6 +11,7 @@ depend on the start, and is not reliable. Of twelve units it makes bumps that ar
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator, StrMethodFormatter
 
@@ -18,13 +19,14 @@ from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
     POSITION_LABEL,
-    Fields,
     final_fields,
     lengths_label,
     marginal_name,
 )
 from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import CellResults, Results
+
+Field = Float[np.ndarray, " input"]
 
 COLOUR = style.COLOURS["relu"]
 RUNS = {"color": COLOUR, "marker": "o", "linestyle": "", "alpha": 0.4, "markeredgewidth": 0}
@@ -142,7 +144,7 @@ def _lay_out_rows(ax: Axes, cells: list[CellResults]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _typical(cell: CellResults) -> tuple[Fields, Fields]:
+def _typical(cell: CellResults) -> tuple[Field, Field]:
     """The field of training whose participation is the median, and the flow from its start."""
     theory = smallest_scale(cell.get("theory", "receptive_fields", solution="mean_field"))
     learned, flow = (
