@@ -69,7 +69,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     for rank, (level, end) in enumerate(sorted(levels)):
         ax.axhline(level, **frozen_gates.RELU | {"zorder": 0})
         at, side = (1.0, level), "bottom" if rank else "top"  # apart even if levels are equal
-        ax.annotate(f"ReLU,\n{end} $\\tau$", at, (3, 0), ax.get_yaxis_transform(), va=side, **props)
+        ax.annotate(f"ReLU,\n{end} $\\tau$", at, (3, 0), ax.get_yaxis_transform(), va=side, **text)
     style.named_columns(ax, map(str, numbers))
     ax.set(xlabel="refreshes of the gates", ylabel="share of localised units", ylim=(-0.03, 0.6))
     ax.set_title("Localisation takes many refreshes")

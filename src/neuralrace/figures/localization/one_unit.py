@@ -9,6 +9,8 @@ field where they are Gaussian. In the other order it localises late, to confined
 depend on the start, and is not reliable. Of twelve units it makes bumps that are too narrow.
 """
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -29,8 +31,20 @@ from neuralrace.results.cells import CellResults, Results
 Field = Float[np.ndarray, " input"]
 
 COLOUR = style.COLOURS["relu"]
-RUNS = {"color": COLOUR, "marker": "o", "linestyle": "", "alpha": 0.4, "markeredgewidth": 0}
-FLOW = {"color": "black", "marker": "|", "linestyle": "", "markersize": 7, "markeredgewidth": 0.8}
+RUNS: dict[str, Any] = {
+    "color": COLOUR,
+    "marker": "o",
+    "linestyle": "",
+    "alpha": 0.4,
+    "markeredgewidth": 0,
+}
+FLOW: dict[str, Any] = {
+    "color": "black",
+    "marker": "|",
+    "linestyle": "",
+    "markersize": 7,
+    "markeredgewidth": 0.8,
+}
 TICKS = (1, 2, 5, 10, 20, 40)
 HEIGHT = 0.42
 """Height of the largest weight, in rows."""
