@@ -134,7 +134,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     for row, cell in enumerate(_cells(results)):
         training = metric_mean(cell, "localised_share")
         flow = metric_mean(cell, "predicted_localised_share", solution="mean_field")
-        ax.plot([training], [row], **RUNS | {"alpha": 0.8})
+        ax.plot([training], [row], **RUNS)
         ax.plot([flow], [row], **FLOW)
     ax.set(xlim=(-0.1, 1.1), xticks=[0, 1], xlabel="share of units")
     _lay_out_rows(ax, _cells(results))
