@@ -61,19 +61,19 @@ def test_networks_with_frozen_gates_are_compared_with_the_relu_network(results_o
         ):
             expected = field.values / np.abs(field.values).max() - receptive_fields.SPACING * unit
             np.testing.assert_allclose(line, expected, atol=1e-6)
-    for panel, name, relu in (
-        (prediction.panel_b, "fresh_loss", "relu_fresh_loss"),
-        (prediction.panel_d, "localised_share", "localised_share"),
-        (prediction.panel_e, "participation", "participation"),
+    (losses,), (localised,) = drawn(prediction.panel_b, results), drawn(prediction.panel_d, results)
+    names = [tick.get_text() for tick in losses.get_yticklabels()]
+    assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
+    assert len(names) == len(set(names)) == cell.metrics.sizes["gates_from"]
+    for ax, name, relu in (
+        (losses, "frozen_fresh_loss", "relu_fresh_loss"),
+        (localised, "frozen_localised_share", "localised_share"),
     ):
-        (ax,) = drawn(panel, results)
-        names = [tick.get_text() for tick in ax.get_yticklabels()]
-        assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
-        assert len(names) == len(set(names)) == cell.metrics.sizes["gates_from"]
-        np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, f"frozen_{name}"))
-        np.testing.assert_allclose(points(ax, "s")[:, 0], means(cell, f"frozen_limit_{name}"))
+        np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, name))
         np.testing.assert_allclose(np.diff(points(ax, "o")[:, 1]), 1)
         assert ax.lines[-1].get_xdata() == pytest.approx([float(means(cell, relu))] * 2)
+    limits = means(cell, "frozen_limit_localised_share")
+    np.testing.assert_allclose(points(localised, "s")[:, 0], limits)
     (ax,) = drawn(prediction.panel_c, results)
     np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, "frozen_overlap"))
 
@@ -81,50 +81,50 @@ def test_networks_with_frozen_gates_are_compared_with_the_relu_network(results_o
 def test_mean_field_flow_is_compared_with_training(results_of):
     results = results_of("localization/one_unit")
     cells = [*results.cells("one_unit"), *results.cells("prediction")]
-    (spread,) = drawn(one_unit.panel_d, results)
-    runs = [line for line in spread.lines if line.get_linestyle() == "None"]
-    for line, cell in zip(runs, cells, strict=True):
-        predicted = cell.metrics["predicted_participation"].sel(solution="mean_field")
-        expected = np.stack([predicted[0], cell.metrics["participation"][0]], axis=1)
-        np.testing.assert_allclose(line.get_xydata(), expected)
-    diagonal = spread.lines[-1]
-    np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
-    for panel, metric in (
-        (one_unit.panel_e, "predicted_localised_share"),
-        (one_unit.panel_f, "field_overlap"),
+    at = {"solution": "mean_field"}
+    for panel, trained, predicted in (
+        (one_unit.panel_b, "participation", "predicted_participation"),
+        (one_unit.panel_c, "field_overlap", None),
     ):
-        (rows,) = drawn(panel, results)
-        flow = [cell.metrics[metric].sel(solution="mean_field").mean() for cell in cells]
-        marks = [
-            line.get_xydata()[0]
-            for line in rows.lines
-            if line.get_linestyle() == "None"
-            and (metric != "predicted_localised_share" or line.get_marker() == "|")
-        ]
-        np.testing.assert_allclose(np.array(marks)[:, 0], flow)
-        np.testing.assert_array_equal(np.array(marks)[:, 1], range(len(cells)))
+        (ax,) = drawn(panel, results)
+        dots = [line.get_xydata() for line in ax.lines if line.get_marker() == "o"]
+        ticks = [line.get_xydata() for line in ax.lines if line.get_marker() == "|"]
+        for row, (shown, cell) in enumerate(zip(dots, cells, strict=True)):
+            values = cell.metrics[trained]
+            values = values.sel(at) if "solution" in values.dims else values
+            np.testing.assert_allclose(shown[:, 0], values[0])
+            assert set(shown[:, 1]) == {row}
+        if predicted:
+            for shown, cell in zip(ticks, cells, strict=True):
+                np.testing.assert_allclose(shown[:, 0], cell.metrics[predicted].sel(at)[0])
+    (ax,) = drawn(one_unit.panel_d, results)
+    for marker, name in (("o", "localised_share"), ("|", "predicted_localised_share")):
+        values = [cell.metrics[name] for cell in cells]
+        values = [each.sel(at) if "solution" in each.dims else each for each in values]
+        np.testing.assert_allclose(points(ax, marker)[:, 0], [each.mean() for each in values])
 
 
-def test_receptive_fields_of_all_runs_are_centred(results_of):
+def test_the_typical_field_and_its_flow_are_moved_together(results_of):
     results = results_of("localization/one_unit")
-    cells = results.cells("one_unit")
-    lengths = receptive_fields.lengths_label(cells[0])
-    first = [cell for cell in cells if receptive_fields.lengths_label(cell) == lengths]
-    shown = {one_unit.panel_a: first, one_unit.panel_c: results.cells("prediction")}
-    for panel, expected in shown.items():
-        for ax, cell in zip(drawn(panel, results), expected, strict=True):
-            learned = cell.trajectory["weight_1"].isel(init_scale=0, snapshot=-1).values
-            theory = cell.theory["receptive_fields"].sel(solution="mean_field")[0].values
-            lines = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
-            for line, fields in zip(lines, (learned, theory), strict=True):
-                fields = fields.reshape(-1, fields.shape[-1])
-                middle = fields.shape[1] // 2
-                total = np.zeros(fields.shape[1])
-                for field in fields:
-                    largest = np.abs(field).argmax()
-                    total += np.roll(field, middle - largest) / field[largest]
-                np.testing.assert_allclose(line, total / len(fields), atol=1e-6)
-                assert line[middle] == pytest.approx(1)
+    cells = [*results.cells("one_unit"), *results.cells("prediction")]
+    (ax,) = drawn(one_unit.panel_a, results)
+    lines = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
+    for row, cell in enumerate(cells):
+        learned = cell.trajectory["weight_1"].isel(init_scale=0, snapshot=-1).values
+        theory = cell.theory["receptive_fields"].sel(solution="mean_field")[0].values
+        learned, theory = (each.reshape(-1, each.shape[-1]) for each in (learned, theory))
+        learned, theory = (
+            each / np.abs(each).max(axis=1, keepdims=True) for each in (learned, theory)
+        )
+        shown, flow = ((row - line) / one_unit.HEIGHT for line in lines[2 * row : 2 * row + 2])
+        assert shown[len(shown) // 2] == pytest.approx(1)
+        moves = [
+            (sign * np.roll(field, shift), sign * np.roll(solution, shift))
+            for field, solution in zip(learned, theory, strict=True)
+            for shift in range(len(shown))
+            for sign in (1, -1)
+        ]
+        assert any(np.allclose(a, shown) and np.allclose(b, flow) for a, b in moves)
 
 
 def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):
@@ -135,16 +135,12 @@ def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):
         interval = cell.metrics["refresh_interval"].values
         expected = np.stack([interval, means(cell, "refresh_error")], axis=1)
         np.testing.assert_allclose(points(distance, marker), expected)
-    for panel, metric in (
-        (evolving.panel_b, "participation"),
-        (evolving.panel_c, "localised_share"),
-    ):
-        (ax,) = drawn(panel, results)
-        levels = [line.get_ydata() for line in ax.lines if list(line.get_xdata()) == [0, 1]]
-        for cell, marker, level in zip(cells, "os", levels, strict=True):
-            shown = points(ax, marker)
-            np.testing.assert_allclose(shown[:, 1], means(cell, f"refresh_{metric}"))
-            assert level == pytest.approx([float(means(cell, metric))] * 2)
+    (ax,) = drawn(evolving.panel_b, results)
+    levels = [line.get_ydata() for line in ax.lines if list(line.get_xdata()) == [0, 1]]
+    for cell, marker, level in zip(cells, "os", levels, strict=True):
+        shown = points(ax, marker)
+        np.testing.assert_allclose(shown[:, 1], means(cell, "refresh_localised_share"))
+        assert level == pytest.approx([float(means(cell, "localised_share"))] * 2)
     (line,) = (line for line in distance.lines if line.get_color() == GUIDE["color"])
     (x, y), end = line.get_xydata()
     assert y == pytest.approx(means(cells[0], "refresh_error")[-1])
@@ -163,17 +159,16 @@ def test_equation_7_as_printed_ends_at_the_metric(results_of):
         assert error.min() > 0.01
 
 
-def test_closed_forms_are_those_of_the_smallest_learning_rate(results_of):
+def test_losses_and_weights_are_compared_with_closed_forms(results_of):
     results = results_of("localization/closed_forms")
     grouped: dict[str, list[CellResults]] = {}
     for cell in results.cells("closed_forms"):
         grouped.setdefault(frozen_gates.scheme_name(frozen_gates.gates(cell)), []).append(cell)
     assert len(grouped) == 2
     losses = (closed_forms.panel_a, closed_forms.panel_b)
-    rates, exact, equations, drift, shares = (
-        drawn(getattr(closed_forms, f"panel_{letter}"), results)[0] for letter in "defhi"
-    )
-    for panel, marker, cells in zip(losses, "os", grouped.values(), strict=True):
+    (rows,) = drawn(closed_forms.panel_d, results)
+    row = 0
+    for panel, cells in zip(losses, grouped.values(), strict=True):
         (ax,) = drawn(panel, results)
         cells = sorted(cells, key=lambda cell: cell.spec.training.learning_rate)
         simulated, theory, written = ax.lines
@@ -184,85 +179,85 @@ def test_closed_forms_are_those_of_the_smallest_learning_rate(results_of):
         np.testing.assert_allclose(
             written.get_ydata(), closed_forms.written_loss(slow).mean(axis=0)
         )
-        errors = [
-            float(cell.metrics["field_error"].sel(solution="frozen_gates").mean()) for cell in cells
-        ]
-        steps = [cell.spec.training.learning_rate for cell in cells]
-        np.testing.assert_allclose(points(rates, marker), np.stack([steps, errors], axis=1))
-        corrected = means(slow, "corrected_error")
-        known = np.flatnonzero(np.isfinite(corrected))
-        offset = points(exact, marker)[0, 0]
-        expected = np.stack([known + offset, corrected[known]], axis=1)
-        np.testing.assert_allclose(points(equations, marker), expected)
-        np.testing.assert_allclose(points(exact, marker)[:, 1], means(slow, "loss_error_sup"))
-        ((_, level),) = points(drift, marker)
-        assert level == pytest.approx(float(means(slow, "difference_drift")))
-        expected = [float(means(slow, metric)) for metric in closed_forms.SHARES]
-        np.testing.assert_allclose(points(shares, marker)[:, 1], expected)
-
-
-def test_exclusive_pathways_are_drawn_by_samples_of_least_squares(results_of):
-    results = results_of("localization/closed_forms")
-    (ax,) = drawn(closed_forms.panel_g, results)
-    misfit = results.cells("exclusive_limit")[0].metrics["least_squares_misfit"]
-    for marker, samples in zip("os^", ("own gate", "next gate", "all"), strict=True):
-        ((_, level),) = points(ax, marker)
-        assert level == pytest.approx(float(misfit.sel(fitted_on=samples).mean()))
+        for index in np.flatnonzero(np.isfinite(means(slow, "corrected_error"))):
+            dots, crosses = (
+                shown[shown[:, 1] == row, 0] for shown in (points(rows, "o"), points(rows, "x"))
+            )
+            np.testing.assert_allclose(
+                dots, [means(cell, "corrected_error")[index] for cell in cells]
+            )
+            np.testing.assert_allclose(crosses, [means(slow, "written_error")[index]])
+            row += 1
+    assert len(rows.get_yticklabels()) == row
 
 
 def test_gates_of_relu_networks_are_from_the_same_task(results_of):
     results = results_of("localization/gating")
-    (losses,), (equations,) = drawn(gating.panel_a, results), drawn(gating.panel_b, results)
+    (losses,), (coupling,) = drawn(gating.panel_b, results), drawn(gating.panel_c, results)
     cells = results.cells("gating")
     lengths = receptive_fields.lengths_label(cells[0])
     same_task = (
         c for c in results.cells("prediction") if receptive_fields.lengths_label(c) == lengths
     )
     (relu,) = same_task
-    fit = [means(cell, "optimal_loss") for cell in cells]
     fresh = [float(means(cell, "optimal_fresh_loss")) for cell in cells]
     at = relu.metrics["gates_from"].values.tolist().index("trained")
-    expected = [*fit, means(relu, "frozen_limit_loss")[at]]
-    np.testing.assert_allclose(points(losses, "|")[:, 0], expected)
     (own,) = points(losses, "*")
     assert own == pytest.approx([float(means(relu, "frozen_limit_fresh_loss")[at]), len(cells)])
-    for row, marker in enumerate("os"):
+    for row, (cell, marker) in enumerate(zip(cells, "os^DvPX", strict=False)):
         assert points(losses, marker)[0] == pytest.approx([fresh[row], row])
-        by_equation = dict(
-            zip(("12", "14", "15", "17"), means(cells[row], "equation_loss"), strict=True)
-        )
-        assert points(equations, marker)[0] == pytest.approx([by_equation["12"], row])
-        others = points(equations, "x")[2 * row : 2 * row + 2]
-        np.testing.assert_allclose(others[:, 0], [by_equation["14"], by_equation["15"]])
-        printed = equations.lines[-1].get_xydata()[row]
-        np.testing.assert_allclose(printed, [by_equation["17"], row], atol=1e-12)
-        for panel, metric in (
-            (gating.panel_c, "second_moment_diagonality"),
-            (gating.panel_d, "precision_diagonality"),
-        ):
-            (ax,) = drawn(panel, results)
-            assert points(ax, marker)[0] == pytest.approx(
-                [float(means(cells[row], metric)), fresh[row]]
+        if frozen_gates.gates(cell).count(cell.spec.dataset) > 1:
+            assert points(coupling, marker)[0] == pytest.approx(
+                [float(means(cell, "precision_diagonality")), fresh[row]]
             )
 
 
-def test_distances_from_symmetry_are_the_metrics(results_of):
+def test_losses_that_equation_17_does_not_leave_are_marked(results_of):
+    results = results_of("localization/gating")
+    (losses,) = drawn(gating.panel_b, results)
+    rows = points(losses, "<")[:, 1]
+    for row, cell in enumerate(results.cells("gating")):
+        loss = cell.metrics["equation_loss"].sel(equation="17")
+        assert (row in rows) == bool(abs(loss).max() < gating.NOTHING)
+
+
+def test_gates_are_drawn_by_scheme(results_of):
+    results = results_of("localization/gating")
+    (ax,) = drawn(gating.panel_a, results)
+    for image, cell in zip(ax.get_images(), results.cells("gating"), strict=False):
+        scheme = frozen_gates.gates(cell)
+        shown = np.asarray(image.get_array())
+        assert shown.shape == (scheme.count(cell.spec.dataset), gating.SAMPLES)
+        assert set(np.unique(shown)) <= {0.0, 1.0}
+        assert np.all(np.diff(shown.argmax(axis=0)) >= 0)
+        if isinstance(scheme, Tiling):
+            assert np.all(shown.sum(axis=0) == 1)
+
+
+def test_parts_are_drawn_with_their_distance_from_a_diagonal(results_of):
     results = results_of("localization/fourier")
-    (ax,), (missed,) = drawn(fourier.panel_e, results), drawn(fourier.panel_f, results)
-    for cell, marker in zip(results.cells("ring"), "os", strict=True):
-        expected = [means(cell, name) for name in fourier.DISTANCES]
-        np.testing.assert_allclose(points(ax, marker)[:, 0], expected, atol=1e-15)
-    cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
-    shown = np.concatenate([points(missed, marker) for marker in "os^"])
-    np.testing.assert_allclose(shown[:, 0], means(cell, "basis_missed"), atol=1e-15)
-
-
-def test_shades_are_powers_of_ten_below_the_largest_entry(results_of):
-    for ax in drawn(fourier.panel_b, results_of("localization/fourier")):
+    axes = [ax for ax in drawn(fourier.panel_a, results) if ax.get_images()]
+    cells, measures = results.cells("ring"), [name for _, name in fourier.PARTS.values()]
+    shown = np.reshape([ax.get_xlabel() for ax in axes], (len(cells), len(measures)))
+    for row, cell in zip(shown, cells, strict=True):
+        for text, name in zip(row, measures, strict=True):
+            off = float(means(cell, name))
+            assert text == ("none off" if off < fourier.NONE else f"{off:.2f} off")
+    for ax in axes:
         (image,) = ax.get_images()
         shades = np.asarray(image.get_array())
-        assert shades.max() == 0
-        assert -fourier.DECADES <= shades.min() < 0
+        assert -fourier.DECADES <= shades.min() <= shades.max() <= 0
+
+
+def test_what_one_basis_misses_is_drawn_by_run(results_of):
+    results = results_of("localization/fourier")
+    (missed,) = drawn(fourier.panel_b, results)
+    cell = max(results.cells("evolving"), key=lambda cell: cell.spec.training.learning_rate)
+    dots = [line.get_ydata() for line in missed.lines if line.get_marker() == "o"]
+    values = cell.metrics["basis_missed"].isel(init_scale=0).sel(moment=list(fourier.MISSED))
+    np.testing.assert_allclose(
+        dots, np.sort(values.transpose("moment", "seed").values, axis=1), atol=1e-9
+    )
 
 
 def test_a_circulant_matrix_is_its_spectrum_in_the_fourier_basis():

@@ -168,33 +168,44 @@ def test_receptive_fields_are_of_the_first_run_and_bars_of_all_runs(results: Res
             assert np.isclose(shown_fields[:, None], shapes).all(axis=-1).any()
 
 
-@pytest.mark.parametrize(
-    ("panel", "experiment", "names"),
-    [
-        (fields_figure.panel_d, "relu", ["dominant_frequency"]),
-        (single_pulse.panel_c, "single_pulse", ["participation_ratio"]),
-        (single_pulse.panel_d, "single_pulse", ["localised_share"]),
-        (growth.panel_d, "gate_flips", list(growth.MODES)),
-    ],
-)
-def test_points_are_means_of_metrics(results: Results, panel, experiment: str, names: list[str]):
-    (ax,) = drawn(panel, results)
-    # the panel of growth shows several metrics of the first cell, the others one of all cells
-    cells = results.cells(experiment)[: 1 if len(names) > 1 else None]
-    expected = [float(means(cell, name)) for name in names for cell in cells]
+def test_frequencies_are_the_metric(results: Results):
+    (ax,) = drawn(fields_figure.panel_d, results)
+    expected = [float(means(cell, "dominant_frequency")) for cell in results.cells("relu")]
     np.testing.assert_allclose(points(ax)[:, 1], expected)
+
+
+def test_modes_are_those_of_single_runs(results: Results):
+    (ax,) = drawn(growth.panel_d, results)
+    cell = results.cells("gate_flips")[0]
+    dots = [line.get_ydata() for line in ax.lines if line.get_marker() == "o"]
+    for shown, name in zip(dots, growth.MODES, strict=True):
+        np.testing.assert_allclose(shown, np.sort(smallest_scale(cell.metrics[name])))
+
+
+def class_cells(results: Results, panel) -> list:
+    """Cells of a panel of classes, by row and then by order of the lengths."""
+    low, high = (
+        receptive_fields.marginal_name(results.cells(n)[0]) for n in ("relu_low_gain", "relu")
+    )
+    names, gain = {
+        classes.panel_a: (("relu",), high),
+        classes.panel_b: (("relu_biases", "relu_sizes", "trained_readout"), high),
+        classes.panel_c: (
+            ("erf", "erf_offset", "sigmoid", "erf_without_biases", "sigmoid_without_biases"),
+            high,
+        ),
+        classes.panel_d: (("relu_low_gain", "erf", "sigmoid"), low),
+    }[panel]
+    cells = [cell for name in names for cell in results.cells(name)]
+    return [cell for cell in cells if receptive_fields.marginal_name(cell) == gain]
 
 
 def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path: Path):
     rng = np.random.default_rng(0)
-    panels = {
-        classes.panel_a: ("relu",),
-        classes.panel_d: ("relu_biases",),
-        classes.panel_e: ("erf_without_biases", "sigmoid_without_biases"),
-        classes.panel_f: ("relu_sizes", "trained_readout"),
-    }
+    panels = (classes.panel_a, classes.panel_b, classes.panel_c, classes.panel_d)
+    shown = {cell.name for panel in panels for cell in class_cells(results, panel)}
     for cell in results.values():
-        if cell.name.split("/")[1] in sum(panels.values(), ()):
+        if cell.name in shown:
             metrics = cell.metrics.copy()
             for name, share in zip(
                 receptive_fields.CLASS_STYLES, rng.dirichlet([1, 1, 1], 2).T, strict=True
@@ -203,53 +214,38 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
             write_result(metrics, tmp_path / cell.name / "metrics.nc")
     results = open_results(tmp_path, results)
     names = {}
-    for panel, experiments in panels.items():
-        cells = [cell for name in experiments for cell in results.cells(name)]
-        (ax,) = drawn(panel, results)
-        names[panel] = [tick.get_text() for tick in ax.get_yticklabels()]
-        np.testing.assert_allclose(bars(ax), [shares(cell) for cell in cells])
-        lefts = np.reshape([patch.get_x() for patch in ax.patches], (-1, 3))
-        np.testing.assert_allclose((lefts + bars(ax))[:, :-1], lefts[:, 1:])
-        np.testing.assert_allclose((lefts + bars(ax))[:, -1], 1)
-        thin = np.array([line.get_xdata() for line in ax.lines[1::2]]).reshape(len(cells), 2, 2)
-        heights = np.reshape([line.get_ydata()[0] for line in ax.lines[1::2]], (-1, 2))
-        assert np.all(np.diff(heights) > 0)  # rows go down: the localised range is the upper one
-        for (localised, oscillating), cell in zip(thin, cells, strict=True):
-            share = smallest_scale(cell.metrics["localised_share"])
-            np.testing.assert_allclose(localised, [share.min(), share.max()])
-            share = 1 - smallest_scale(cell.metrics["oscillating_share"])
-            np.testing.assert_allclose(oscillating, [share.min(), share.max()])
-    assert names[classes.panel_d] == ["5, 1", "5, 1; cross-entropy", "1, 5", "1, 5; cross-entropy"]
-    assert names[classes.panel_e][0] == "erf 5, 1"
-    assert names[classes.panel_f][-1].endswith("; own readout")
-
-
-def test_low_gains_and_other_activations_have_separate_panels(results: Results):
-    (low,), (high,) = drawn(classes.panel_b, results), drawn(classes.panel_c, results)
-    others = [cell for name in ("erf", "sigmoid") for cell in results.cells(name)]
-    expected = [
-        *results.cells("relu_low_gain"),
-        *(cell for cell in others if receptive_fields.marginal_name(cell) == "gain 0.05"),
-    ]
-    np.testing.assert_allclose(bars(low), [shares(cell) for cell in expected])
-    cells = [cell for name in ("erf", "erf_offset", "sigmoid") for cell in results.cells(name)]
-    expected = [cell for cell in cells if receptive_fields.marginal_name(cell) == "gain 3"]
-    np.testing.assert_allclose(bars(high), [shares(cell) for cell in expected])
-    names = [tick.get_text() for tick in high.get_yticklabels()]
-    assert "erf 5, 1; $b_2 = 1/2$" in names
-
-
-def test_losses_are_the_metrics(results: Results):
-    (ax,) = drawn(classes.panel_g, results)
-    lengths = {receptive_fields.lengths_label(cell) for cell in results.cells("trained_readout")}
-    expected = [
-        float(cell.metrics["relative_loss"].mean())
-        for name in classes.LOSSES
-        for cell in results.cells(name)
-        if receptive_fields.lengths_label(cell) in lengths
-        and receptive_fields.marginal_name(cell) == "gain 3"
-    ]
-    np.testing.assert_allclose(points(ax)[:, 1], expected)
+    for panel in panels:
+        axes = drawn(panel, results)
+        names[panel] = [tick.get_text() for tick in axes[0].get_yticklabels()]
+        for ax in axes:
+            longer_first = ax.get_title() == classes.ORDERS[True]
+            cells = [
+                cell
+                for cell in class_cells(results, panel)
+                if (np.diff(receptive_fields.process(cell).xi)[0] < 0) == longer_first
+            ]
+            np.testing.assert_allclose(bars(ax), np.reshape([shares(c) for c in cells], (-1, 3)))
+            lefts = np.reshape([patch.get_x() for patch in ax.patches], (-1, 3))
+            np.testing.assert_allclose((lefts + bars(ax))[:, :-1], lefts[:, 1:])
+            np.testing.assert_allclose((lefts + bars(ax))[:, -1], 1)
+            thin = [line.get_xdata() for line in ax.lines[1::2]]
+            heights = np.reshape([line.get_ydata()[0] for line in ax.lines[1::2]], (-1, 2))
+            assert np.all(np.diff(heights) > 0)  # rows go down: the localised range is the upper
+            for (localised, oscillating), cell in zip(
+                np.reshape(thin, (len(cells), 2, 2)), cells, strict=True
+            ):
+                share = smallest_scale(cell.metrics["localised_share"])
+                np.testing.assert_allclose(localised, [share.min(), share.max()])
+                share = 1 - smallest_scale(cell.metrics["oscillating_share"])
+                np.testing.assert_allclose(oscillating, [share.min(), share.max()])
+            written = {text.get_text() for text in ax.texts}
+            for cell in cells:
+                if "relative_loss" in cell.metrics:
+                    assert f"{float(cell.metrics['relative_loss'].mean()):.2f}" in written
+    assert names[classes.panel_b][:2] == ["biases", "biases, cross-entropy"]
+    assert names[classes.panel_b][-1] == "trained readout"
+    assert {"erf", "erf, $b_2$ = 1/2", "sigmoid, no biases"} <= set(names[classes.panel_c])
+    assert names[classes.panel_d][0] == "ReLU"
 
 
 def test_marginals_are_drawn_at_their_kurtosis(results: Results):
@@ -267,7 +263,6 @@ def test_marginals_are_drawn_at_their_kurtosis(results: Results):
     for panel, measure in (
         (marginals.panel_b, "participation_ratio"),
         (marginals.panel_c, "localised_share"),
-        (marginals.panel_d, "participation"),
     ):
         (ax,) = drawn(panel, results)
         shown = sorted(points(ax).tolist())
@@ -279,20 +274,31 @@ def test_marginals_are_drawn_at_their_kurtosis(results: Results):
         assert shown[-1][0] == pytest.approx(3)
     fields = drawn(marginals.panel_a, results)
     assert len(fields) == len(cells)
-    assert [kurtosis[ax.get_xlabel()] for ax in fields] == sorted(kurtosis.values())
+    names = [ax.get_xlabel().partition("\n")[0] for ax in fields]
+    assert [kurtosis[name] for name in names] == sorted(kurtosis.values())
 
 
 def test_pulses_are_drawn_by_order_of_their_widths(results: Results):
     cells = results.cells("single_pulse")
-    orders = {single_pulse.panel_a: cells[:4], single_pulse.panel_b: cells[4:]}
+    orders = {single_pulse.panel_b: cells[:4], single_pulse.panel_c: cells[4:]}
     assert {receptive_fields.pulses(cell).widths[0][0] for cell in cells[:4]} == {11}
     for panel, shown in orders.items():
-        axes = drawn(panel, results)
-        for ax, cell in zip(axes, shown, strict=True):
-            weights = cell.trajectory["weight_1"].values[0, 0, -1]
-            shapes = weights / np.abs(weights).max(axis=1, keepdims=True)
-            assert np.isclose(shapes, curves(ax)[0]).all(axis=1).any()
-        assert axes[2].get_xlabel() == "0 and 1,\nexchanged"
+        for ax, cell in zip(drawn(panel, results), shown, strict=True):
+            weights = cell.trajectory["weight_1"].values[0, :, -1].reshape(-1, 40)
+            fields = receptive_fields.centred(weights)
+            assert has_curve(ax, (fields / fields.max(axis=1, keepdims=True)).mean(axis=0))
+            (text,) = ax.texts
+            assert f"{float(means(cell, 'participation_ratio')):.1f} times" in text.get_text()
+
+
+def test_samples_of_pulses_are_exchanged_where_some_are(results: Results):
+    axes = drawn(single_pulse.panel_a, results)
+    for ax, cell in zip(axes, results.cells("single_pulse")[:4], strict=True):
+        wide, narrow = curves(ax)
+        exchanged = receptive_fields.pulses(cell).complement
+        assert np.sum(wide == wide.max()) == 11
+        assert np.sum(narrow == (narrow.min() if exchanged else narrow.max())) == 3
+    assert axes[2].get_title() == "0 and 1, exchanged"
 
 
 def test_gate_flips_are_the_metrics(results: Results):
@@ -303,11 +309,10 @@ def test_gate_flips_are_the_metrics(results: Results):
             at: xr.Dataset = cell.metrics.sel(init_scale=scale).mean("seed")
             assert has_curve(ax, at["gate_flip_fraction"].sel(layer=1))
             assert has_curve(ax, at["predicted_gate_flips"])
-    *pairs, _ = drawn(gate_flips.panel_d, results)
-    for ax, cell in zip(pairs, cells, strict=True):
-        slowest = cell.metrics.sel(init_scale=cell.metrics["init_scale"].max(), layer=1)
-        (mesh,) = ax.collections
-        np.testing.assert_allclose(mesh.get_array(), slowest["gate_flips_between"].mean("seed"))
+    pairs, _ = drawn(gate_flips.panel_d, results)
+    slowest = cells[0].metrics.sel(init_scale=cells[0].metrics["init_scale"].max(), layer=1)
+    (mesh,) = pairs.collections
+    np.testing.assert_allclose(mesh.get_array(), slowest["gate_flips_between"].mean("seed"))
     (ax,) = drawn(gate_flips.panel_c, results)
     expected = [
         float(cell.metrics[metric].sel(init_scale=scale, layer=1).mean())

@@ -3,7 +3,6 @@
 Panels show the smallest init scale, except where init scales are compared.
 """
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -89,10 +88,10 @@ def examples(fields: Fields, count: int) -> Fields:
 
 
 def scale_styles(cell: CellResults) -> dict[float, dict[str, Any]]:
-    """Colour and line style of each init scale, the smallest first."""
+    """Colour of each init scale, the smallest first."""
     scales = sorted(map(float, cell.spec.init_scales))
-    styles = zip(scales, style.sequential(len(scales)), itertools.cycle(style.LINES), strict=False)
-    return {scale: {"color": colour, "linestyle": line} for scale, colour, line in styles}
+    colours = zip(scales, style.sequential(len(scales)), strict=True)
+    return {scale: {"color": colour} for scale, colour in colours}
 
 
 def draw_by_scale(
@@ -120,13 +119,12 @@ def draw_fields(ax: Axes, fields: Fields, **line: Any) -> None:
 
     Thin lines are at zero.
     """
-    colours = style.sequential(len(fields))
     inputs = np.arange(1, fields.shape[1] + 1)
-    for row, (field, colour) in enumerate(zip(fields, colours, strict=True)):
+    for row, field in enumerate(fields):
         level = -SPACING * row
         ax.axhline(level, color="0.8", linewidth=0.5, zorder=0)
         shape = field / np.abs(field).max()
-        ax.plot(inputs, shape + level, **{"color": colour, "linewidth": 1.1} | line)
+        ax.plot(inputs, shape + level, **{"color": "0.25", "linewidth": 1.1} | line)
     ax.set(xlim=(1, len(inputs)), ylim=(-SPACING * (len(fields) - 0.5), SPACING / 2))
     ax.set_xticks([1, len(inputs)])
     ax.set_yticks([])

@@ -29,10 +29,10 @@ CLASSES: tuple[dict[str, Any], ...] = (
     {"color": style.sequential(2)[1], "marker": "s"},
 )
 GAINS: tuple[dict[str, Any], ...] = (
-    {"color": style.categorical(4), "linestyle": "-"},
-    {"color": style.categorical(5), "linestyle": style.LINES[2]},
+    {"color": style.categorical(4)},
+    {"color": style.categorical(5)},
 )
-"""Lines of the distributions of one input, at the higher and at the lower gain."""
+"""Colours of the distributions of one input, at the higher and at the lower gain."""
 BINS, STEEPEST = 48, 1.6
 """Number of bins of the histogram of an input, and its tallest bar: some densities diverge."""
 
@@ -57,14 +57,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Samples of the nonlinear Gaussian process at the higher gain: inputs near two values."""
     cell = results.cells("relu")[0]
     _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in process(cell).xi])
-    ax.set_title(f"NLGP, {marginal_name(cell)}")
+    ax.set_title(f"Gaussian process, {marginal_name(cell)}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same at the lower gain, where inputs are next to Gaussian."""
     cell = results.cells("relu_low_gain")[0]
     _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in process(cell).xi])
-    ax.set_title(f"NLGP, {marginal_name(cell)}")
+    ax.set_title(f"Gaussian process, {marginal_name(cell)}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -72,29 +72,27 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = results.cells("single_pulse")[0]
     widths = width_labels(cell)
     _samples(cell, ax, [f"width {width}" for width in widths])
-    ax.set_title("Single pulses (SP)")
+    ax.set_title("Single pulses")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """How often one input has each value; a negative excess kurtosis cuts off the tails."""
-    kurtoses = []
     for name, props in zip(("relu", "relu_low_gain"), GAINS, strict=True):
         cell = results.cells(name)[0]
         values, law = cell.data.x, process(cell).marginal
         heights, edges = np.histogram(values, bins=BINS, range=(-3, 3), density=True)
         ax.stairs(
-            np.minimum(heights, STEEPEST), edges, label=marginal_name(cell), linewidth=1.3,
-            **props,
+            np.minimum(heights, STEEPEST), edges, fill=True, alpha=0.45, **props,
+            label=f"{marginal_name(cell)}, kurtosis ${round(law.kurtosis, 1) + 0.0:g}$",
         )  # fmt: skip
         z = np.linspace(-3, 3, 601)
         x = law.transfer(z)
         slope = np.gradient(x, z)
         shown = norm.pdf(z) < STEEPEST * slope
         ax.plot(x[shown], norm.pdf(z[shown]) / slope[shown], **style.THEORY)
-        kurtoses.append(f"{round(law.kurtosis, 1) + 0.0:g}")
     ax.legend(loc="upper center")
     ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, 1.35 * STEEPEST))
-    ax.set_title(f"Excess kurtosis {' and '.join(kurtoses)}")
+    ax.set_title("High gain: inputs near two values")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -102,16 +100,14 @@ def panel_e(results: Results, ax: Axes) -> None:
     cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain")]
     for cell, fill in zip(cells, ("full", "none"), strict=True):
         _moments(cell, ax, fillstyle=fill)
-    first, second = (_law(cell).covariances[0, 0, 1 : _reach(cell)] for cell in cells)
-    apart = float(np.abs(first - second).max())
-    ax.set_title(f"Moments of the gains are within {apart:.2f}")
+    ax.set_title("Both gains: nearly the same moments")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
     """The same of pulses, whose inputs are 0 or 1: how often one pulse covers both places."""
     cell = results.cells("single_pulse")[0]
     _moments(cell, ax)
-    ax.set_title("Pulses join inputs within their width")
+    ax.set_title("Pulses reach as far as their width")
 
 
 def around_ring(x: Float[np.ndarray, "sample input"]) -> Float[np.ndarray, " distance"]:
@@ -131,11 +127,6 @@ def _law(cell: CellResults) -> Mixture:
     if law is None:
         raise cannot_draw(cell, "dataset", "distribution")
     return law
-
-
-def _reach(cell: CellResults) -> int:
-    """Number of distances up to half of the ring."""
-    return cell.data.x.shape[1] // 2 + 1
 
 
 def _samples(cell: CellResults, ax: Axes, names: Sequence[str]) -> None:

@@ -11,7 +11,6 @@ place, and says what a bump is more than its spectrum.
 
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -26,9 +25,9 @@ from neuralrace.figures.receptive_fields import (
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
-HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.categorical(3)}
+HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.categorical(1)}
 STYLES: dict[str, tuple[str, dict[str, Any]]] = {
-    "erf": ("erf, by gain", {"color": style.sequential(2)[0], "marker": "o"}),
+    "erf": ("erf, by gain", {"color": style.COLOURS["relu"], "marker": "o", "markersize": 4.5}),
     "ising": ("Ising", {**HOLLOW, "marker": "s"}),
     "gaussian": ("Gaussian", {**HOLLOW, "marker": "D"}),
     "laplace": ("Laplace", {**HOLLOW, "marker": "^"}),
@@ -38,14 +37,14 @@ KURTOSIS = "excess kurtosis of an input"
 
 
 @Figure(
-    layout="aaa;bcd",
-    height=3.4,
+    layout="aa;bc",
+    height=3.6,
     heights=(1.0, 1.7),
     cf={"a": "sec. 1", "b": "sec. 1"},
     reads={
         "marginals relu relu_low_gain": {
             "trajectory": "weight_1",
-            "metrics": "localised_share participation participation_ratio",
+            "metrics": "localised_share participation_ratio",
         },
     },
 )
@@ -61,7 +60,7 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """A unit for each marginal, the lowest kurtosis first, its largest weight in the middle."""
+    """A unit for each marginal, its largest weight in the middle; numbers are excess kurtoses."""
     cells = _cells(results)
     axes = style.split(ax, 1, len(cells), sharey=True, wspace=0.08)[0]
     for row, cell in zip(axes, cells, strict=True):
@@ -69,31 +68,24 @@ def panel_a(results: Results, ax: Axes) -> None:
         colour = STYLES[process(cell).marginal.name][1]["color"]
         draw_fields(row, centred(field[None]), color=colour, linewidth=1.5)
         row.set_xticks([])
-        row.set_xlabel(marginal_name(cell))
-    kurtosis = [process(cell).marginal.kurtosis for cell in cells]
-    ax.set_title(f"One unit each, by excess kurtosis from {kurtosis[0]:.1f} to {kurtosis[-1]:.1f}")
+        kurtosis = f"{round(process(cell).marginal.kurtosis, 1) + 0.0:.1f}"
+        row.set_xlabel(f"{marginal_name(cell)}\n{kurtosis.replace('-', '$-$')}")
+    ax.set_title("Bumps widen from Ising to Gaussian inputs")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """What a bump is more than its spectrum, by excess kurtosis; bars are ranges over seeds."""
     ax.axhline(1, **style.GUIDE)
-    means = _draw(ax, results, "participation_ratio")
+    _draw(ax, results, "participation_ratio")
     ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
-    ax.set_title(f"Beyond its spectrum: {min(means):.1f} to {max(means):.1f}")
+    ax.set_title("Bumps beyond their spectrum need saturated inputs")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Share of units that are localised."""
-    means = _draw(ax, results, "localised_share")
+    _draw(ax, results, "localised_share")
     ax.set(xlabel=KURTOSIS, ylabel="share of localised units", ylim=(-0.03, 1.05))
-    ax.set_title(f"Localised: {min(means):.0%} to {max(means):.0%} of units")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Participation itself, which the choice of frequencies moves too."""
-    means = _draw(ax, results, "participation")
-    ax.set(xlabel=KURTOSIS, ylabel="participation")
-    ax.set_title(f"Concentration: {min(means):.1f} to {max(means):.1f}")
+    ax.set_title("Negative excess kurtosis localises, positive does not")
 
 
 def _cells(results: Results) -> list[CellResults]:
@@ -105,11 +97,8 @@ def _cells(results: Results) -> list[CellResults]:
     return sorted(cells, key=lambda cell: process(cell).marginal.kurtosis)
 
 
-def _draw(ax: Axes, results: Results, measure: str) -> list[float]:
-    """Draws a measure of final receptive fields by kurtosis; returns its means that are not NaN."""
-    means = [
+def _draw(ax: Axes, results: Results, measure: str) -> None:
+    """Draws a measure of final receptive fields by kurtosis."""
+    for cell in _cells(results):
+        law = process(cell).marginal
         style.points(ax, law.kurtosis, metric(cell, measure), **STYLES[law.name][1])
-        for cell in _cells(results)
-        for law in [process(cell).marginal]
-    ]
-    return [mean for mean in means if np.isfinite(mean)] or [np.nan]

@@ -1,29 +1,26 @@
-"""The flow of units with Gaussian preactivations predicts bumps, from the initial weights.
+r"""The flow of units with Gaussian preactivations predicts bumps, from the initial weights.
 
-Single ReLU units, and a network of twelve, beside the flow from the same weights (dashed). Fields
-of all seeds are moved around the ring and turned in sign so that their largest weight is in the
-middle and positive, which lifts noise there too; lines are means, bands ranges over seeds. The
-notes leave their section on
-predicting localisation empty; the flow is ours. It takes what a unit receives to be Gaussian given
-one of the inputs, which is exact for Gaussian classes. For the longer length at :math:`y = 1` it
-ends at one bump from all starts where inputs saturate, and at a flat field where they are Gaussian.
-In the other order it localises late, to confined oscillations that depend on the start, and is not
-reliable. Of twelve units it makes bumps that are too narrow.
+Rows are conditions: single ReLU units by law of the inputs and by correlation lengths
+:math:`\xi_1, \xi_2`, with ten starts each, and a network of twelve units with five starts. The
+notes leave their section on predicting localisation empty; the flow is ours. It takes what a unit
+receives to be Gaussian given one of the inputs, which is exact for Gaussian classes. For the longer
+length at :math:`y = 1` it ends at one bump from all starts where inputs saturate, and at a flat
+field where they are Gaussian. In the other order it localises late, to confined oscillations that
+depend on the start, and is not reliable. Of twelve units it makes bumps that are too narrow.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator, StrMethodFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
     POSITION_LABEL,
-    Fields,
-    centred,
     final_fields,
     lengths_label,
     marginal_name,
@@ -31,16 +28,33 @@ from neuralrace.figures.receptive_fields import (
 from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-START = {"color": "0.4", "marker": "x"}
-"""Marker of frozen gates of the start."""
-FLOW = {"color": "black", "marker": "|", "markersize": 9}
+Field = Float[np.ndarray, " input"]
+
+COLOUR = style.COLOURS["relu"]
+RUNS: dict[str, Any] = {
+    "color": COLOUR,
+    "marker": "o",
+    "linestyle": "",
+    "alpha": 0.4,
+    "markeredgewidth": 0,
+}
+FLOW: dict[str, Any] = {
+    "color": "black",
+    "marker": "|",
+    "linestyle": "",
+    "markersize": 7,
+    "markeredgewidth": 0.8,
+}
 TICKS = (1, 2, 5, 10, 20, 40)
+HEIGHT = 0.42
+"""Height of the largest weight, in rows."""
 
 
 @Figure(
-    layout="aaaabbbbcc;dddeeeefff",
-    height=4.1,
-    cf={"a": "sec. 2.2", "c": "sec. 2.2"},
+    layout="abcd",
+    height=4.0,
+    widths=(1.9, 1.0, 0.9, 0.7),
+    cf={"a": "sec. 2.2"},
     reads={
         "one_unit prediction": {
             "trajectory": "weight_1",
@@ -53,92 +67,77 @@ TICKS = (1, 2, 5, 10, 20, 40)
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Conditions, by distribution of the inputs and number of units."""
+    """Training and the flow."""
     return [
-        *(style.handle(kind, linestyle="", **props) for kind, props in _styles(results).items()),
-        style.BAND,
+        style.handle("training", color=COLOUR, **style.SIMULATION),
         style.handle("mean-field flow", **style.THEORY),
-        style.handle("gates of the start", linestyle="", **START),
+        style.handle("single runs", **RUNS),
+        style.handle("the flow from the same weights", **FLOW),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """A single unit whose longer length has :math:`y = 1`, by law of the inputs."""
-    _single(results, ax, 0)
+    """The unit whose participation is the median, over its largest weight.
+
+    It is moved around the ring and turned in sign so that its largest weight is in the middle and
+    positive, and the flow from the same initial weights with it.
+    """
+    ax.set_title("The flow finds the bump of one unit")
+    cells = _cells(results)
+    ax = style.named_rows(ax, map(_name, cells))
+    for row, cell in enumerate(cells):
+        learned, flow = _typical(cell)
+        ax.axhline(row, color="0.8", linewidth=0.5, zorder=0)
+        positions = np.arange(1, len(learned) + 1)
+        ax.plot(positions, row - HEIGHT * learned, color=COLOUR, **style.SIMULATION)
+        ax.plot(positions, row - HEIGHT * flow, **style.THEORY)
+    ax.set(xlim=(1, len(positions)), xlabel=POSITION_LABEL)
+    ax.set_xticks([1, len(positions)])
+    _lay_out_rows(ax, cells)
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same in the other order, where fields depend on their start."""
-    _single(results, ax, -1)
+    """Participation of each run, the inverse participation ratio times the number of inputs.
+
+    It is 1 for weights of one size; means over the units of a network.
+    """
+    ax.set_title("Too narrow for twelve")
+    ax = style.named_rows(ax, [""] * len(_cells(results)))
+    for row, cell in enumerate(_cells(results)):
+        for name, props in (("participation", RUNS), ("predicted_participation", FLOW)):
+            at = {"solution": "mean_field"} if props is FLOW else {}
+            values = metric(cell, name, **at)
+            ax.plot(values, np.full(values.size, row), **props)
+    ax.set(xscale="log", xlim=(0.9, 45), xlabel="participation")
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.set_xticks(TICKS)
+    _lay_out_rows(ax, _cells(results))
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """All units of the network of twelve."""
-    cell = results.cells("prediction")[0]
-    _fields(ax, cell, _styles(results)[_kind(cell)]["color"])
-    ax.set_xlabel(POSITION_LABEL)
-    ax.set_title(f"$K$ = {cell.receptive_fields.sizes['unit']}")
+    """Cosine of the field of each run with that of the flow, mean over the units of a network."""
+    ax.set_title("Waves agree less")
+    ax = style.named_rows(ax, [""] * len(_cells(results)))
+    for row, cell in enumerate(_cells(results)):
+        cosine = metric(cell, "field_overlap", solution="mean_field")
+        ax.plot(cosine, np.full(cosine.size, row), **RUNS)
+    ax.axvline(1, **style.GUIDE)
+    ax.set(xlim=(-0.1, 1.05), xlabel="cosine with the flow")
+    _lay_out_rows(ax, _cells(results))
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Participation of each run against that of its flow; hollow markers are of the other order."""
-    styles, orders = _styles(results), _orders(results)
-    for cell in _cells(results):
-        hollow = orders.index(lengths_label(cell)) > 0
-        ax.plot(
-            *_participation(cell),
-            linestyle="",
-            fillstyle="none" if hollow else "full",
-            **styles[_kind(cell)],
-        )
-    ends = [0.9, 1.2 * max(2.0, ax.dataLim.x1, ax.dataLim.y1)]
-    ax.plot(ends, ends, **style.GUIDE)
-    ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-    ticks = [tick for tick in TICKS if tick < ends[1]]
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks([], minor=True)
-        axis.set_ticks(ticks, map(str, ticks))
-    ax.set(xlabel="participation by the flow", ylabel="participation by training")
-    cell = results.cells("prediction")[0]
-    flow, trained = (float(values.mean("seed")) for values in _participation(cell))
-    ax.set_title(
-        f"$K$ = {cell.receptive_fields.sizes['unit']}: {flow:.1f} by the flow, {trained:.1f}"
-    )
-
-
-def panel_e(results: Results, ax: Axes) -> None:
-    """Share of localised units in training (hollow), by the flow, and by gates of the start."""
-    cells, styles = _cells(results), _styles(results)
-    rows = _rows(ax, cells)
-    for row, cell in enumerate(cells):
-        flow = metric(cell, "predicted_localised_share", solution="mean_field")
-        hollow = {**styles[_kind(cell)], "markersize": 6.5, "fillstyle": "none"}
-        style.points(rows, row, metric(cell, "localised_share"), across=True, **hollow)
-        style.points(rows, row, flow, across=True, **FLOW)
-    start = metric(cells[-1], "predicted_localised_share", solution="initial_gates")
-    style.points(rows, len(cells) - 0.7, start, across=True, **START)
-    rows.set(xlim=(-0.08, 1.08), xlabel="share of localised units")
-    share = metric_mean(cells[0], "predicted_localised_share", solution="mean_field")
-    ax.set_title(f"Flow of one unit: {share:.0%} localise, {marginal_name(cells[0])}")
-
-
-def panel_f(results: Results, ax: Axes) -> None:
-    """Cosine of fields of training with those of the flow from the same weights."""
-    cells, styles = _cells(results), _styles(results)
-    rows = _rows(ax, cells)
-    means = []
-    for row, cell in enumerate(cells):
-        cosine = metric(cell, "field_overlap", solution="mean_field")
-        means.append(style.points(rows, row, cosine, across=True, **styles[_kind(cell)]))
-    rows.axvline(1, **style.GUIDE)
-    rows.set(xlim=(-1.05, 1.1), xlabel="cosine, mean over units")
-    ax.set_title(f"Cosines of {np.nanmin(means):.2f} to {np.nanmax(means):.2f}")
-
-
-def _participation(cell: CellResults) -> tuple[xr.DataArray, xr.DataArray]:
-    """Participation by the flow and by training, (seed)."""
-    flow = metric(cell, "predicted_participation", solution="mean_field")
-    return flow, metric(cell, "participation")
+    """Share of units that are localised in training and by the flow, mean over runs."""
+    ax.set_title("Localised")
+    ax = style.named_rows(ax, [""] * len(_cells(results)))
+    for row, cell in enumerate(_cells(results)):
+        training = metric_mean(cell, "localised_share")
+        flow = metric_mean(cell, "predicted_localised_share", solution="mean_field")
+        ax.plot([training], [row], **RUNS)
+        ax.plot([flow], [row], **FLOW)
+    ax.set(xlim=(-0.1, 1.1), xticks=[0, 1], xlabel="share of units")
+    _lay_out_rows(ax, _cells(results))
 
 
 def _cells(results: Results) -> list[CellResults]:
@@ -146,56 +145,28 @@ def _cells(results: Results) -> list[CellResults]:
     return [*results.cells("one_unit"), results.cells("prediction")[0]]
 
 
-def _orders(results: Results) -> list[str]:
-    """Pairs of correlation lengths, in the order of the cells."""
-    return list(dict.fromkeys(map(lengths_label, _cells(results))))
+def _name(cell: CellResults) -> str:
+    """Number of units, lengths and law of the inputs."""
+    count = cell.receptive_fields.sizes["unit"]
+    units = f"{count} units" if count > 1 else "one unit"
+    return f"$\\xi$ = {lengths_label(cell)}, {marginal_name(cell)}\n{units}"
 
 
-def _kind(cell: CellResults) -> str:
-    """Number of units and distribution of the inputs."""
-    return f"$K$ = {cell.receptive_fields.sizes['unit']}, {marginal_name(cell)}"
+def _lay_out_rows(ax: Axes, cells: list[CellResults]) -> None:
+    """Gives the panels the same rows."""
+    ax.set_ylim(len(cells) - 0.45, -0.55)
+    ax.tick_params(axis="y", length=0)
 
 
-def _styles(results: Results) -> dict[str, dict[str, Any]]:
-    """Colour and marker of each condition, in either order of the lengths."""
-    return dict(style.styled(list(dict.fromkeys(map(_kind, _cells(results))))))
-
-
-def _aligned(fields: xr.DataArray) -> Fields:
-    """Fields of all units and seeds over their largest weight, which is in the middle."""
-    stacked = fields.values.reshape(-1, fields.sizes["input"])
-    stacked = stacked[np.isfinite(stacked).all(axis=1)]
-    return centred(stacked / np.abs(stacked).max(axis=1, keepdims=True))
-
-
-def _fields(ax: Axes, cell: CellResults, colour: Any) -> None:
-    """Draws the mean and range of trained fields over units and seeds, and the mean of the flow."""
+def _typical(cell: CellResults) -> tuple[Field, Field]:
+    """The field of training whose participation is the median, and the flow from its start."""
     theory = smallest_scale(cell.get("theory", "receptive_fields", solution="mean_field"))
-    learned, flow = _aligned(final_fields(cell)), _aligned(theory)
-    positions = np.arange(1, flow.shape[1] + 1)
-    ax.axhline(0, **style.GUIDE | {"linewidth": 0.5})
-    if len(learned):
-        low, high = learned.min(axis=0), learned.max(axis=0)
-        ax.fill_between(positions, low, high, color=colour, alpha=0.2, linewidth=0)
-        ax.plot(positions, learned.mean(axis=0), color=colour)
-    ax.plot(positions, flow.mean(axis=0), **style.THEORY)
-    ax.set(xlim=(1, len(positions)), ylim=(-1.1, 1.15))
-    ax.set_xticks([1, len(positions)])
-    ax.set_yticks([-1, 0, 1])
-
-
-def _single(results: Results, ax: Axes, order: int) -> None:
-    """Draws single units of one order of the lengths, by distribution of the inputs."""
-    lengths = _orders(results)[order]
-    cells = [cell for cell in results.cells("one_unit") if lengths_label(cell) == lengths]
-    for part, cell in zip(style.split(ax, 1, len(cells), sharey=True)[0], cells, strict=True):
-        _fields(part, cell, _styles(results)[_kind(cell)]["color"])
-        part.set_xlabel(marginal_name(cell))
-    ax.set_title(rf"One unit, $\xi$ = {lengths}")
-
-
-def _rows(ax: Axes, cells: Sequence[CellResults]) -> Axes:
-    """Axes with a named row for each condition."""
-    names = [f"{marginal_name(cell)}; {lengths_label(cell)}" for cell in cells]
-    names[-1] = f"$K$ = {cells[-1].receptive_fields.sizes['unit']}, {names[-1]}"
-    return style.named_rows(ax, names)
+    learned, flow = (
+        fields.values.reshape(-1, fields.sizes["input"]) for fields in (final_fields(cell), theory)
+    )
+    learned, flow = (each / np.abs(each).max(axis=1, keepdims=True) for each in (learned, flow))
+    spread = (learned**4).sum(axis=1) / (learned**2).sum(axis=1) ** 2
+    run = style.median_seed(xr.DataArray(spread, {"seed": np.arange(len(spread))}))
+    largest = int(np.abs(learned[run]).argmax())
+    sign, shift = np.sign(learned[run, largest]), learned.shape[1] // 2 - largest
+    return np.roll(sign * learned[run], shift), np.roll(sign * flow[run], shift)

@@ -1,44 +1,47 @@
 r"""Receptive fields of ReLU networks that learn from single pulses.
 
-Variants of the data are the values off and on the pulse, and whether the two are exchanged in half
-of the samples. The notes name single pulses as their second kind of data, without a gain that would
-control how far fields localise, and do not say which variants do. By the measure of the other
-figures none does: the window of 90% of the energy is a third of the ring or less in hardly any
-unit. In one variant bumps stand on a background that holds a tenth of the energy; they are beyond
-the noise of their spectrum.
+Columns are variants of the data: the values off and on the pulse, and whether the two are exchanged
+in half of the samples. The notes name single pulses as their second kind of data, without a gain
+that would control how far fields localise, and do not say which variants do. By the measure of the
+other figures none does: the window of 90% of the energy is a third of the ring or less in hardly
+any unit. In one variant bumps stand on a background that holds a tenth of the energy; they are
+beyond the noise of their spectrum.
 """
 
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
-    draw_fields,
-    examples,
+    POSITION_LABEL,
+    centred,
     final_fields,
     pulses,
     width_labels,
 )
-from neuralrace.figures.sweeps import metric
+from neuralrace.figures.sweeps import metric_mean
 from neuralrace.results.cells import CellResults, Results
 
-UNITS = 3
 SUPPORTS = {"zero_one": "0 and 1", "plus_minus": r"$-$1 and 1"}
-STYLES: tuple[dict[str, Any], ...] = (
-    {"color": style.sequential(2)[0], "marker": "o"},
-    {"color": style.sequential(2)[1], "marker": "s"},
+COLOUR = style.COLOURS["relu"]
+SAMPLES: tuple[dict[str, Any], ...] = (
+    {"color": style.sequential(2)[0], "linewidth": 1.3},
+    {"color": style.sequential(2)[1], "linewidth": 1.3, "linestyle": style.LINES[1]},
 )
-"""Markers of the orders of the widths."""
+"""Lines of samples with y = 1 and with y = 0."""
+SHARE = (10, 90)
+"""Percentiles of weights between which the band is."""
 
 
 @Figure(
-    layout="ac;bd",
-    height=3.6,
-    widths=(1.75, 1.0),
-    cf={"a": "sec. 1", "b": "sec. 1"},
+    layout="a;b;c",
+    height=4.4,
+    heights=(0.62, 1.0, 1.0),
+    cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1"},
     reads={
         "single_pulse": {
             "trajectory": "weight_1",
@@ -47,36 +50,51 @@ STYLES: tuple[dict[str, Any], ...] = (
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Orders of the widths."""
+    """Samples, and fields."""
     return [
-        style.handle(f"widths {order}", linestyle="", **props)
-        for order, props in zip(_orders(results), STYLES, strict=False)
+        *(
+            style.handle(f"sample of width {width}", **props)
+            for width, props in zip(_widths(results, 0), SAMPLES, strict=True)
+        ),
+        style.handle("mean field", color=COLOUR, **style.SIMULATION),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Units of the first run where wide pulses have :math:`y = 1`, by variant of the data."""
-    _fields(results, ax, 0)
+    """A sample of either class by variant; that of the narrow pulse is exchanged if some are."""
+    cells = next(iter(_orders(results).values()))
+    axes = style.split(ax, 1, len(cells), sharey=True)[0]
+    for part, cell in zip(axes, cells, strict=True):
+        x, y = cell.data.x, cell.data.y[:, 0]
+        positions = np.arange(1, x.shape[1] + 1)
+        for number, target in enumerate((y.max(), y.min())):
+            at = int((0.3, 0.75)[number] * len(positions))
+            sample = np.roll(_first_pulse(x[y == target]), at)
+            if number and pulses(cell).complement:
+                sample = x.max() + x.min() - sample
+            part.plot(positions, sample, **SAMPLES[number])
+        part.set(xlim=(1, len(positions)), ylim=(-1.3, 1.3), yticks=[-1, 0, 1])
+        part.set_xticks([])
+        part.set_title(_variant(cell), loc="center")
+    axes[0].set_ylabel("input")
+    ax.set_title("Four variants of the data")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same where the narrow pulses have :math:`y = 1`."""
-    _fields(results, ax, -1)
+    """Mean and range of all fields where wide pulses have :math:`y = 1`.
+
+    Each field is over its largest weight and moved around the ring, and turned in sign, so that
+    this weight is in the middle and positive; bands hold eight of ten weights. 40 units of five
+    runs. Numbers are participation over that of random phases, 1 for noise of any spectrum.
+    """
+    _fields(results, ax, 0)
+    ax.set_title("Wide pulses first: one variant makes bumps")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """What a field is more than noise of its spectrum (1), mean over units; bars over seeds."""
-    ax.axhline(1, **style.GUIDE)
-    largest = _draw(ax, results, "participation_ratio")
-    ax.set(ylabel="participation over\nthat of random phases", ylim=(0, None))
-    ax.set_title(f"Beyond their spectrum by up to {largest:.1f} times")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Share of units that are localised."""
-    largest = _draw(ax, results, "localised_share")
-    ax.set(ylabel="share of localised units", ylim=(-0.03, 1))
-    ax.set_title(f"At most {largest:.0%} of units are localised")
+    """The same where the narrow pulses have :math:`y = 1`."""
+    _fields(results, ax, -1)
+    ax.set_title("Narrow pulses first: waves, or noise")
 
 
 def _orders(results: Results) -> dict[str, list[CellResults]]:
@@ -87,30 +105,46 @@ def _orders(results: Results) -> dict[str, list[CellResults]]:
     return by_widths
 
 
+def _widths(results: Results, order: int) -> list[str]:
+    """Widths of the pulses of both classes, in an order of them."""
+    return width_labels(list(_orders(results).values())[order][0])
+
+
 def _variant(cell: CellResults) -> str:
     """Values off and on the pulse, and whether they are exchanged."""
     dataset = pulses(cell)
     values = SUPPORTS[dataset.support]
-    return f"{values},\nexchanged" if dataset.complement else values
+    return f"{values}, exchanged" if dataset.complement else values
+
+
+def _first_pulse(samples: Float[np.ndarray, "sample input"]) -> Float[np.ndarray, " input"]:
+    """A sample whose pulse is at the start of the ring."""
+    high = samples > samples.min()
+    single = samples[high.sum(axis=1) <= samples.shape[1] / 2]
+    starts = (single > single.min()) & (np.roll(single, 1, axis=1) == single.min())
+    return np.roll(single[0], -int(starts[0].argmax()))
 
 
 def _fields(results: Results, ax: Axes, order: int) -> None:
-    """Draws units of every variant at an order of widths."""
-    widths, cells = list(_orders(results).items())[order]
-    for row, cell in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
-        fields = final_fields(cell).isel(seed=0).values
-        draw_fields(row, examples(fields, UNITS))
-        row.set_xlabel(_variant(cell))
-    ax.set_title(f"Pulses of widths {widths}")
-
-
-def _draw(ax: Axes, results: Results, measure: str) -> float:
-    """Draws a measure of final receptive fields by variant; returns its largest mean."""
-    orders = _orders(results)
-    means = [0.0]
-    for offset, cells, props in zip((-0.1, 0.1), orders.values(), STYLES, strict=False):
-        positions = [position + offset for position in range(len(cells))]
-        values = [metric(cell, measure) for cell in cells]
-        means += style.point_series(ax, positions, values, **props)
-    style.named_columns(ax, map(_variant, next(iter(orders.values()))))
-    return float(np.nanmax(means))
+    """Draws mean and range of the fields of every variant at an order of widths."""
+    cells = list(_orders(results).values())[order]
+    axes = style.split(ax, 1, len(cells), sharey=True)[0]
+    for part, cell in zip(axes, cells, strict=True):
+        fields = final_fields(cell).values
+        fields = fields.reshape(-1, fields.shape[-1])
+        fields = centred(fields / np.abs(fields).max(axis=1, keepdims=True))
+        positions = np.arange(1, fields.shape[1] + 1)
+        low, high = np.percentile(fields, SHARE, axis=0)
+        part.axhline(0, **style.GUIDE | {"linewidth": 0.5})
+        part.fill_between(positions, low, high, color=COLOUR, alpha=0.2, linewidth=0)
+        part.plot(positions, fields.mean(axis=0), color=COLOUR, **style.SIMULATION)
+        beyond = metric_mean(cell, "participation_ratio")
+        localised = metric_mean(cell, "localised_share")
+        text = f"{beyond:.1f} times its spectrum\n"
+        text += f"{localised:.0%} localised" if localised else "none localised"
+        at = {"ha": "right", "va": "bottom", "transform": part.transAxes}
+        part.text(0.98, 0.02, text, fontsize=6.5, **at)
+        part.set(xlim=(1, len(positions)), ylim=(-1.6, 1.1), yticks=[-1, 0, 1])
+        part.set_xticks([1, len(positions)])
+        part.set_xlabel(POSITION_LABEL)
+    axes[0].set_ylabel("weight over largest")
