@@ -1,6 +1,6 @@
-"""Networks by number of layers and by entry variance, and labels at the ends of lines."""
+"""Networks by number of layers and by entry variance, and labels of layers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.results.cells import CellResults, Results
 
 VARIANCES = {"growth": "as printed", "growth_standard": "Glorot and Bengio"}
@@ -65,40 +66,13 @@ def label(
     )
 
 
-def label_ends(
-    ax: Axes, ends: Mapping[str, int | float], colours: Sequence[style.Colour], gap: int | float
-) -> None:
-    """Labels of lines at the right edge of axes, in the colours of the lines, one above another.
-
-    Args:
-        ax: axes with their final scale and limits along y.
-        ends: height of each line, by label.
-        colours: one for each label.
-        gap: least distance between labels, as a share of the height of the axes.
-    """
-    shown = ax.transData + ax.transAxes.inverted()
-    heights = [shown.transform((ax.get_xlim()[1], height))[1] for height in ends.values()]
-    spread: dict[int, float] = {}
-    lowest = -np.inf
-    for index in np.argsort(heights, kind="stable"):
-        lowest = spread[int(index)] = max(heights[index], lowest + gap)
-    over = max(lowest - 0.95, 0)
-    for index, (text, colour) in enumerate(zip(ends, colours, strict=True)):
-        label(ax, 1, spread[index] - over, text, colour, xycoords="axes fraction")
-
-
 def label_layers(
-    ax: Axes,
-    x: int | float,
-    ends: xr.DataArray,
-    colours: Sequence[style.Colour],
-    noun: str = "layer",
+    ax: Axes, ends: xr.DataArray, colours: Sequence[style.Colour], noun: str = "layer"
 ) -> None:
     """Layers at the right ends of lines; those at almost the same height share a label.
 
     Args:
         ax: axes with their final limits along y.
-        x: right end of the axes.
         ends: height of each line, (layer).
         colours: one for each layer.
         noun: stands before the numbers of layers; may be empty.
@@ -112,9 +86,11 @@ def label_layers(
             shared[-1].append(layer)
         else:
             shared.append([layer])
+    labels = []
     for layers in map(sorted, shared):
         whole = len(layers) > 2 and len(layers) == layers[-1] - layers[0] + 1
         names = f"{layers[0]} to {layers[-1]}" if whole else ", ".join(map(str, layers))
         text = f"{noun}{'s' if noun and len(layers) > 1 else ''} {names}".strip()
         height = float(np.mean([heights[layer] for layer in layers]))
-        label(ax, x, height, text, colours[known.index(layers[len(layers) // 2])])
+        labels.append((height, text, colours[known.index(layers[len(layers) // 2])]))
+    label_ends(ax, labels)

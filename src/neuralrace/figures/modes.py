@@ -8,10 +8,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.results.cells import CellResults
-
-LABEL_GAP = 0.065
-"""Least distance between labels of modes, over the height of the axes."""
 
 
 def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int = 0) -> None:
@@ -31,7 +29,7 @@ def draw_strengths(ax: Axes, cell: CellResults, solution: str, init_scale: int =
 
 
 def label_modes(ax: Axes, s: xr.DataArray, target: xr.DataArray | None = None) -> None:
-    """The singular value of each mode at the right end of its strength, strongest on top.
+    """The singular value of each mode at the right end of its strength.
 
     Args:
         ax: axes with strengths over time, with their final limits.
@@ -41,12 +39,13 @@ def label_modes(ax: Axes, s: xr.DataArray, target: xr.DataArray | None = None) -
     target = s if target is None else target
     colours = style.mode_colours(s)
     by_value = {f"{float(s.sel(mode=mode)):.3g}": mode for mode in colours}
-    bottom, top = ax.get_ylim()
-    height = np.inf
-    for text, mode in sorted(by_value.items(), key=lambda item: -float(item[0])):
-        height = min(float(target.sel(mode=mode)), height - LABEL_GAP * (top - bottom))
-        props = {"color": colours[mode], "va": "center", "fontsize": 6.5}
-        ax.text(1.01, height, f"$s$ = {text}", transform=ax.get_yaxis_transform(), **props)
+    label_ends(
+        ax,
+        [
+            (float(target.sel(mode=mode)), f"$s$ = {text}", colours[mode])
+            for text, mode in by_value.items()
+        ],
+    )
 
 
 def learning_end(cell: CellResults, curves: xr.DataArray) -> float:

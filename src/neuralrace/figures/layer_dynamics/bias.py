@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label_ends, label_layers, line, squared_growth
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.layers import label_layers, line, squared_growth
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 
@@ -69,19 +70,20 @@ def panel_c(results: Results, ax: Axes) -> None:
     final squared norms; markers are means, bars ranges over 10 runs.
     """
     rates: list[float] = []
-    ends, colours = {}, [style.categorical(index) for index in range(len(DRIFTS))]
+    ends = []
     for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in sorted(results.cells(experiment), key=learning_rate)
         }
-        props = {"color": colours[index], "marker": style.marker(index)}
+        props = {"color": style.categorical(index), "marker": style.marker(index)}
         means = style.point_series(ax, drifts, drifts.values(), **props)
-        ends[name], rates = means[-1], list(drifts)
+        ends.append((means[-1], name, style.categorical(index)))
+        rates = list(drifts)
         if index > 0:
             style.slope_one(ax, rates, means[-1])
     style.loglog(ax, rates)
-    label_ends(ax, ends, colours, 0.06)
+    label_ends(ax, ends)
     ax.set(xlabel="learning rate", ylabel="change over squared norms")
     ax.set_title("Biases matter at any step size")
 
@@ -99,7 +101,7 @@ def _growth(cell: CellResults, ax: Axes) -> None:
         ax.plot(time, curve, **style.THEORY)
     ax.set(xlabel=f"training time ({time.attrs['units']})", ylabel="growth of squared norm")
     ax.set_xlim(0, float(time[-1]))
-    label_layers(ax, float(time[-1]), growth.isel(time=-1), colours)
+    label_layers(ax, growth.isel(time=-1), colours)
 
 
 def _conserved(cell: CellResults, growth: xr.DataArray, run: dict[str, int]) -> list[xr.DataArray]:

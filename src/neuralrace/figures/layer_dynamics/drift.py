@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, label_ends, networks
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.layers import label, networks
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.balance import imbalance
@@ -80,7 +81,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     are means, bars ranges over 20 runs of the linear network and 10 of the other.
     """
     rates: set[float] = set()
-    ends = {}
+    ends = []
     for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
@@ -93,11 +94,11 @@ def panel_c(results: Results, ax: Axes) -> None:
             style.slope_one(ax, list(drifts), means[-1])
         rates |= set(drifts)
         if experiment == "relu":
-            ends[name] = means[-1]
+            ends.append((means[-1], name, colour))
         else:
             label(ax, max(drifts), means[-1], name, colour, 7)
     style.loglog(ax, [min(rates), max(rates)])
-    label_ends(ax, ends, [style.COLOURS["relu"]] * len(ends), 0.045)
+    label_ends(ax, ends)
     ax.set(xlabel="learning rate", ylabel="drift over squared norms")
     ax.set_title("Only the off-diagonal outlasts small steps")
 

@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, line
-from neuralrace.figures.modes import draw_modes
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.layers import line
+from neuralrace.figures.modes import draw_modes, label_modes
 from neuralrace.results.cells import Results
 from neuralrace.results.gram import diagonal, vectors
 
@@ -56,7 +57,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     theory = strengths.max("layer") / strengths.min("layer")
     time, modes = cell.flow_time, list(style.mode_colours(cell.strength))
     end = style.settling_time(ratios.isel(init_scale=1).sel(mode=modes), time)
-    scales = ratios["init_scale"].values
+    ends, scales = [], ratios["init_scale"].values
     for index, scale in enumerate(scales):
         colour = style.categorical(index)
         for mode in modes:
@@ -64,10 +65,11 @@ def panel_a(results: Results, ax: Axes) -> None:
             ax.plot(time, ratios.sel(at).mean("seed"), **line(colour, 2.2))
             ax.plot(time, theory.sel(at).mean("seed"), **style.THEORY)
         last = ratios.sel(init_scale=scale, mode=modes).isel(time=-1).mean("seed")
-        label(ax, end, float(last.mean()), f"scale {scale:g}", colour, 3 * (index > 0))
+        ends.append((float(last.mean()), f"scale {scale:g}", colour))
     ax.axhline(1, **style.PAPER)
     ax.set(xlabel=r"time (units of $\tau$)", ylabel="larger over smaller layer", xlim=(0, end))
     ax.set(yscale="log", ylim=(0.9, None))
+    label_ends(ax, ends)
     ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
     ax.set_yticks([], minor=True)
     ax.set_title("Only small weights become equal")
@@ -107,8 +109,6 @@ def panel_c(results: Results, ax: Axes) -> None:
     closed = cell.get("theory", "mode_strength", solution="layered_modes").isel(init_scale=0)
     draw_modes(ax, cell, modes, closed)
     end = style.settling_time(modes, cell.flow_time)
-    for mode, colour in style.mode_colours(cell.strength).items():
-        last, s = float(modes.sel(mode=mode)[:, -1].mean()), float(cell.strength.sel(mode=mode))
-        label(ax, end, last, f"$s$ = {s:.3g}", colour)
     ax.set(xlabel=r"time (units of $\tau$)", ylabel="mode strength", xlim=(0, end), ylim=(0, None))
+    label_modes(ax, cell.strength)
     ax.set_title("Each mode evolves alone")

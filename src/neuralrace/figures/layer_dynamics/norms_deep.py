@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import VARIANCES, depth, label_ends, line, networks, unit_scale
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.layers import VARIANCES, depth, line, networks, unit_scale
 from neuralrace.results.cells import Results
 
 COLOURS = {"growth": style.categorical(0), "growth_standard": style.categorical(1)}
@@ -94,5 +95,10 @@ def _norms(results: Results, experiment: str, ax: Axes) -> None:
         ax.plot(time, squares**0.5, **style.THEORY)
     end = style.settling_time(norms, time)
     ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, None))
-    ends = {f"$|W_{layer}|$": float(norms.sel(layer=layer)[-1]) for layer in layers}
-    label_ends(ax, ends, colours, 0.075)
+    label_ends(
+        ax,
+        [
+            (float(norms.sel(layer=layer)[-1]), f"$|W_{layer}|$", colour)
+            for layer, colour in zip(layers, colours, strict=True)
+        ],
+    )

@@ -16,7 +16,8 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import label, line, networks
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.layers import line, networks
 from neuralrace.results.cells import Results
 from neuralrace.theory.growth_bound import QUOTED_KAPPA1, QUOTED_KAPPA2
 
@@ -62,18 +63,19 @@ def panel_a(results: Results, ax: Axes) -> None:
     first, second = (norms.sel(run | {"layer": layer}) for layer in (1, 2))
     target = float(np.linalg.norm(cell.data.sigma_yx))
     ax.axhline(target, color=TARGET, linewidth=0.8)
-    for curve, colour, name, shift in (
-        (first, FIRST, "$|W_1|$", -6),
-        (second, SECOND, "$|W_2|$", 3),
-        (product, PRODUCT, "$|W_2W_1|$", -5),
-        (factors, NORMS, "$|W_1||W_2|$", 0),
+    ends = [(target, r"$|\Sigma^{yx}|$", TARGET)]
+    for curve, colour, name in (
+        (first, FIRST, "$|W_1|$"),
+        (second, SECOND, "$|W_2|$"),
+        (product, PRODUCT, "$|W_2W_1|$"),
+        (factors, NORMS, "$|W_1||W_2|$"),
     ):
         ax.plot(time, curve, **line(colour))
-        label(ax, end, float(curve.isel(last)), name, colour, shift)
-    label(ax, end, target, r"$|\Sigma^{yx}|$", TARGET, 6)
+        ends.append((float(curve.isel(last)), name, colour))
     ax.plot(time, bound, **style.THEORY)
-    label(ax, end, float(bound.isel(last)), "bound,\neq. 17", "black")
+    ends.append((float(bound.isel(last)), "bound,\neq. 17", "black"))
     ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, None))
+    label_ends(ax, ends)
     ax.set_title("Both layers grow together, below the bound")
 
 
@@ -106,15 +108,17 @@ def panel_c(results: Results, ax: Axes) -> None:
     product = cell.get("metrics", "product_norm").isel(init_scale=0)
     strength = cell.get("metrics", "layer_strength").isel(init_scale=0)
     end = _end(product, time)
-    for ratio, colour, name, quoted, shift in (
-        (target / product, TARGET, r"$\kappa_1$", QUOTED_KAPPA1, 3),
-        (product / strength, PRODUCT, r"$\kappa_2$", QUOTED_KAPPA2, -3),
+    ends = []
+    for ratio, colour, name, quoted in (
+        (target / product, TARGET, r"$\kappa_1$", QUOTED_KAPPA1),
+        (product / strength, PRODUCT, r"$\kappa_2$", QUOTED_KAPPA2),
     ):
         props: dict[str, Any] = {"color": colour}
         style.over_seeds(ax, time, ratio, **props)
         ax.axhline(quoted, **style.PAPER)
-        label(ax, end, float(ratio.isel(time=-1).mean()), name, colour, shift)
+        ends.append((float(ratio.isel(time=-1).mean()), name, colour))
     ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end))
+    label_ends(ax, ends)
     ax.set_title(r"$\kappa_2$ is smaller than read")
 
 

@@ -135,7 +135,7 @@ def _layers(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
         style.over_seeds(ax, time, curves.sel(layer=layer), color=colour)
     _time(time, ax)
     ax.set_ylim(0, None)
-    label_layers(ax, float(time[-1]), curves.isel(time=-1).mean("seed"), colours, "")
+    label_layers(ax, curves.isel(time=-1).mean("seed"), colours, "")
 
 
 def _pairs(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
