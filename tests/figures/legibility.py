@@ -11,7 +11,8 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from neuralrace.figures.compose import THIN
+from neuralrace.figures.compose import LETTER, THIN, WORD
+from neuralrace.figures.style import TITLE_WORDS
 
 SMALLEST = 6.0
 """Smallest font size in points, at the width of the figure."""
@@ -19,6 +20,7 @@ SLACK = 0.5
 """Overlap in points that is allowed, as text is placed by pixels."""
 
 
+FORMULA = re.compile(r"\$[^$]*\$")
 NO_NUMBER = re.compile(r"\b(?:nan|inf)\b")
 
 
@@ -117,6 +119,20 @@ def faults(figure: Figure) -> list[str]:
             faults.append(f"no data: {_name(figure, ax)}")
         elif not _named(ax):
             faults.append(f"no names: {_name(figure, ax)}")
+    return faults
+
+
+def title_faults(figure: Figure) -> list[str]:
+    """Titles of panels that are longer than a line or `TITLE_WORDS`, or have several numbers."""
+    faults = []
+    for ax in figure.axes:
+        title = ax.get_title(loc="left").replace(THIN, "")
+        if not LETTER.match(title):
+            continue
+        words = WORD.findall(LETTER.sub("", title))
+        numbers = [word for word in words if re.search(r"\d", FORMULA.sub("", word))]
+        if "\n" in title or len(words) > TITLE_WORDS or len(numbers) > 1:
+            faults.append(f"long title: {title}")
     return faults
 
 

@@ -3,7 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from legibility import faults
+from legibility import faults, title_faults
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
@@ -139,3 +139,19 @@ def test_axes_without_names():
     assert len(drawn_faults(figure)) == 2
     one.set_ylabel("shared")
     assert drawn_faults(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("title", "known"),
+    [
+        ("Modes are learned one by one", False),
+        ("$s = 3$ and $s = 2$ are learned by 4 units", False),
+        ("Modes of all sizes are learned one by one here", True),
+        ("Errors are 3 and 4", True),
+        ("Modes are\nlearned", True),
+    ],
+)
+def test_long_titles(title: str, known: bool):
+    figure, ax = plot()
+    ax.set_title(f"$\\bf{{a}}$ {title}", loc="left")
+    assert bool(title_faults(figure)) is known

@@ -67,7 +67,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         frame.set_xlabel(name)
     bar = {"label": "correlation", "ticks": (-most, 0, most), "shrink": 0.8, "pad": 0.02}
     ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
-    ax.set_title("A rotated task is diagonal in its singular basis")
+    ax.set_title("A rotated task is diagonal in its basis")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

@@ -85,7 +85,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.legend(title="init scale", loc="upper right", frameon=True, framealpha=1, edgecolor="none")
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss (initial loss)", yscale="log")
     ax.set(xlim=(0, _end(cell)), ylim=(LEAST, 1.6))
-    ax.set_title("The loss falls in stairs, a plateau between modes")
+    ax.set_title("The loss falls in stairs")
 
 
 def panel_e(results: Results, ax: Axes) -> None:

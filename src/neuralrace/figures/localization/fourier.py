@@ -75,7 +75,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         row[0].set_ylabel(_name(cell).replace(", ", ",\n"))
     bar = ax.figure.colorbar(image, ax=axes, aspect=30, shrink=0.8, label="size over the largest")
     bar.set_ticks(range(-DECADES, 1), labels=[f"$10^{{{n}}}$" for n in range(-DECADES, 1)])
-    ax.set_title("Gates that shift with inputs part $A$ into blocks")
+    ax.set_title("Shifting gates part $A$ into blocks")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

@@ -110,7 +110,7 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     share = metric(cell, "reln_gates_found", source=source).sel(clusters=count)
     missing = task.contexts + 1 - round(float(share) * (task.contexts + 1))
     name = f"$k$ = {count}" if source == "training" else "Start"
-    found = f"{missing} missing" if missing else "all pathways"
+    found = "pathways are missing" if missing else "all pathways"
     ax.set_title(f"{name}: {found}")
 
 

@@ -69,7 +69,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     rows = [{f"$q$ = {q}": {"open_in": q} for q in own} for own in numbers]
     parts = _draw_dumbbells(ax, cells, rows, CLOSED_FORMS)
     parts[len(parts) // 2].set_xlabel("largest distance of losses (initial loss)")
-    ax.set_title("Fitted closed forms of all families follow the loss")
+    ax.set_title("Fitted closed forms all follow the loss")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

@@ -146,7 +146,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
         part.margins(x=0)
     axes[0].set_ylabel("loss")
-    ax.set_title("Loss is that of both kinds in a race")
+    ax.set_title("The loss is that of both kinds")
 
 
 def _draw_pathways(ax: Axes, cell: CellResults, props: dict) -> None:

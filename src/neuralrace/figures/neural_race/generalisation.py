@@ -72,7 +72,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.axhline(SMALL, **style.GUIDE)
     _frame(ax)
     ax.set(yscale="log")
-    ax.set_title("At 30% single runs fail, at 40% none")
+    ax.set_title("From 40% on no single run fails")
 
 
 def _error(cell: CellResults, pairs: str) -> xr.DataArray:

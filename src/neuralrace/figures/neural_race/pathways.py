@@ -117,7 +117,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways")
     domains.draw_mask(ax, cell)
     mask = domains.mask(cell)
-    ax.set_title(f"{mask[0].sum()} of {len(mask)} trained")
+    ax.set_title("Trained pairs")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
