@@ -116,7 +116,6 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Which pairs of domains are trained (dark); the others are never seen."""
     cell = results.cell("pathways")
     domains.draw_mask(ax, cell)
-    mask = domains.mask(cell)
     ax.set_title("Trained pairs")
 
 
