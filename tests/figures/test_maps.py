@@ -87,7 +87,7 @@ def test_an_initialiser_without_a_factor_is_refused(results_of):
 def test_theory_of_equal_margins_is_drawn_at_init_scales(results_of):
     results = results_of("make_haste/xor_map")
     (ax,) = drawn(xor_map.panel_b, Results(reversed(list(results.values()))))
-    (theory,) = [line for line in ax.lines if line.get_linewidth() == 0.8]
+    (theory,) = [line for line in ax.lines if line.get_color() == "black"]
     scales = results.cells("xor_map")[0].metrics["init_scale"].values
     np.testing.assert_array_equal(theory.get_xdata(), scales)
 

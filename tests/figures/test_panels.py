@@ -41,7 +41,7 @@ def test_rows_name_existing_figures_and_panels(row: list[str]):
         assert letters <= declared(figure)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", [name for name in FIGURES if not name.startswith("overview/")])
 def test_panels_are_in_rows_of_the_panels_to_compare_with(figure: str):
     rows = [(panels(row[2]).get(figure, set()), " ".join(row).lower()) for row in ROWS]
     assert set().union(*(letters for letters, _ in rows)) == declared(figure)
