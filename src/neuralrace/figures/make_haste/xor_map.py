@@ -4,8 +4,7 @@ Jarvis et al., "Make Haste Slowly" (sec. 3), have the ReLU network turn from XoR
 at the margin Delta* = sqrt(2/3), dotted, where both kinds are equally fast. The map is not in the
 paper. A ReLU network holds both kinds from the start, more units of the XoR kind, and the share of
 either is in between near Delta*. Theory, dashed, is the race of both kinds from the initial weights
-of each run, with nothing fitted. It is for small starts: at 0.1 units do not settle before they
-learn. Means over three runs.
+of each run, with nothing fitted. It is for small starts, and off at 0.1. Means over three runs.
 """
 
 import numpy as np
@@ -32,14 +31,15 @@ def legend(results: Results) -> style.Handles:
     """Simulation, theory, and the margin that the paper names."""
     return [
         style.handle("ReLU network", linestyle="", **SIMULATION),
-        style.handle("theory: both kinds race (in a to 90%, 50% and 10%)", **style.THEORY),
+        style.handle("theory: both kinds race", **style.THEORY),
         style.handle(r"Jarvis et al.: $\Delta^*$", **style.PAPER),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Share of the output that units open on one example each carry at the end; units open on one
-    class carry the rest. Theory is where the share is nine tenths, half and a tenth.
+    class carry the rest. Theory, from left to right, is where the share is
+    nine tenths, half and a tenth.
     """
     table, theory = (_table(results, name) for name in ("xor_share", "predicted_xor_share"))
     maps.draw_map(ax, table, "output carried by XoR units")

@@ -4,8 +4,9 @@ Figures 5c and 6 of Saxe, Sodhani, Lewallen (2022) are one column and one row of
 slides do not show. Ten input and ten output domains; each input domain is trained with K output
 domains and tested on the others. Values are medians over three runs. The dotted line is the share
 that the slides name. The dashed line is where outer weights start as large as the strongest mode
-needs them at the end, the cube root of s/d over the sixth root of the number of domains: from
-larger weights nothing has to grow, and what is shared must grow.
+needs them at the end, the cube root of s/d over the sixth root of the number of domains. That is a
+scale beyond which the race has no time to run, and no sharp boundary; of the share there is no
+theory.
 """
 
 import numpy as np
