@@ -12,6 +12,7 @@ from sphinx.errors import ConfigError
 
 from neuralrace.claims.spec import ClaimFile, Claims, read_claims
 from neuralrace.extensions.registry import FIGURES, Entry
+from neuralrace.extensions.source import docstring
 from neuralrace.figures.caption import title
 from neuralrace.figures.save import THUMBNAIL
 
@@ -57,9 +58,16 @@ def pages(repository: Path, shown: set[str]) -> dict[str, str]:
 
 
 def paper_title(repository: Path, paper: str) -> str:
-    """What a paper is about: the title of its page of theory, without what follows a colon."""
-    text = (repository / "docs" / "theory" / f"{paper}.md").read_text(encoding="utf-8")
-    return words(text.partition("\n")[0].removeprefix("# ").partition(":")[0])
+    """What a paper is about: the title of its page of theory, without what follows a colon.
+
+    Without such a page, it is the first line of the package of its figures.
+    """
+    page = repository / "docs" / "theory" / f"{paper}.md"
+    if page.exists():
+        line = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        return words(line.partition(":")[0])
+    package = repository / "src" / "neuralrace" / "figures" / paper / "__init__.py"
+    return words(docstring(package).partition("\n")[0].removesuffix("."))
 
 
 def anchor(figure: str) -> str:

@@ -95,6 +95,13 @@ def test_every_figure_is_in_the_gallery(site):
                 assert (site / "source" / f"{module}.html").is_file()
 
 
+def test_figures_without_a_page_of_theory_have_the_title_of_their_package(extension):
+    from gallery import paper_title
+
+    assert paper_title(REPOSITORY, "make_haste") == "Make Haste Slowly"
+    assert paper_title(REPOSITORY, "overview") == "All papers together"
+
+
 def test_every_claim_and_finding_has_a_place(site):
     for file, written in CLAIMS.items():
         page = Page(site / "claims" / f"{file.parent.name}.html")

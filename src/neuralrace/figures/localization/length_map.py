@@ -1,0 +1,75 @@
+r"""Which correlation lengths make units localise, for every activation.
+
+The notes (sec. 1) have ReLU networks localise if the class with :math:`y = 1` has the longer
+correlation length :math:`\xi_1 > \xi_2`, and oscillate otherwise. Each panel shows all pairs of
+lengths at gain 3: the share of localised units at the end, of 24 units of one run. On the dashed
+line both classes are the same, and there is nothing to learn. Theory of a single unit has a bump
+below the line, from the correlations of the class with :math:`y = 1` alone, and an oscillation
+above it. By symmetry the two orders are one task for sigmoid networks, and for erf networks with
+the offset :math:`b_2 = 1/2`. Near the line classes differ little, and training is short.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from neuralrace.extensions.registry import Figure
+from neuralrace.figures import maps, style
+from neuralrace.figures.receptive_fields import process
+from neuralrace.figures.sweeps import metric_mean
+from neuralrace.results.cells import CellResults, Results
+
+
+@Figure(
+    layout="ab;cd",
+    height=4.3,
+    reads={
+        "lengths_relu lengths_erf lengths_erf_offset lengths_sigmoid": {
+            "metrics": "localised_share",
+        },
+    },
+)
+def legend(results: Results) -> style.Handles:
+    """The line of equal lengths."""
+    return [style.handle("theory: equal lengths, nothing to learn", **style.THEORY)]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """ReLU units."""
+    _draw(ax, results.cells("lengths_relu"))
+    ax.set_title(r"ReLU units localise if $\xi_1 > \xi_2$")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Units with the error function, with biases and the offset 0 of the output."""
+    _draw(ax, results.cells("lengths_erf"))
+    ax.set_title(r"erf units localise if $\xi_1 < \xi_2$")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Units with the error function and the offset 1/2, here as targets that are lower by 1/2."""
+    _draw(ax, results.cells("lengths_erf_offset"))
+    ax.set_title("erf units with an offset localise either way")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Sigmoid units with biases."""
+    _draw(ax, results.cells("lengths_sigmoid"))
+    ax.set_title("Sigmoid units localise either way")
+
+
+def _draw(ax: Axes, cells: Sequence[CellResults]) -> None:
+    """The share of localised units, by the lengths of both classes."""
+    table = maps.grid({_lengths(cell): metric_mean(cell, "localised_share") for cell in cells})
+    maps.draw_map(ax, table, "share of localised units")
+    both = sorted({*table["x"].values} & {*table["y"].values})
+    if both:
+        equal = (maps.position(table, dim, both) for dim in ("x", "y"))
+        ax.plot(*equal, **maps.BOUNDARY)
+    ax.set(xlabel=r"length $\xi_1$ where $y$ = 1 (inputs)")
+    ax.set(ylabel=r"length $\xi_2$ where $y$ = 0 (inputs)")
+
+
+def _lengths(cell: CellResults) -> tuple[float, float]:
+    one, other = process(cell).xi
+    return one, other

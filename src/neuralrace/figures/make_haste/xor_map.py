@@ -1,0 +1,87 @@
+"""XoR with a linear margin: which kind of pathway wins, over margin and init scale.
+
+Jarvis et al., "Make Haste Slowly" (sec. 3), have the ReLU network turn from XoR to linear pathways
+at the margin Delta* = sqrt(2/3), dotted, where both kinds are equally fast. The map is not in the
+paper. A ReLU network holds both kinds from the start, more units of the XoR kind, and the share of
+either is in between near Delta*. Theory, dashed, is the race of both kinds from the initial weights
+of each run, with nothing fitted. It is for small starts, and off at 0.1. Means over three runs.
+"""
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from neuralrace.datasets.xor import CROSSOVER
+from neuralrace.extensions.registry import Figure
+from neuralrace.figures import maps, margins, style
+from neuralrace.metrics.values import crossing_time
+from neuralrace.results.cells import Results
+
+SCALE = r"init scale $\sigma$"
+SIMULATION = {"color": style.COLOURS["relu"], "marker": "o"}
+
+
+@Figure(
+    layout="ab",
+    height=2.9,
+    widths=(1.25, 1.0),
+    reads={"xor_map": {"metrics": "predicted_xor_share xor_share"}},
+)
+def legend(results: Results) -> style.Handles:
+    """Simulation, theory, and the margin that the paper names."""
+    return [
+        style.handle("ReLU network", linestyle="", **SIMULATION),
+        style.handle("theory: both kinds race", **style.THEORY),
+        style.handle(r"Jarvis et al.: $\Delta^*$", **style.PAPER),
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Share of the output that units open on one example each carry at the end; units open on one
+    class carry the rest. Theory, from left to right, is where the share is
+    nine tenths, half and a tenth.
+    """
+    table, theory = (_table(results, name) for name in ("xor_share", "predicted_xor_share"))
+    maps.draw_map(ax, table, "output carried by XoR units")
+    for level in (0.1, 0.5, 0.9):
+        thick = maps.BOUNDARY["linewidth"] if level == 0.5 else 0.8
+        maps.draw_boundary(ax, theory, level, **maps.BOUNDARY | {"linewidth": thick})
+    (x,) = maps.position(table, "x", [float(CROSSOVER)])
+    ax.axvline(x, **maps.PAPER)
+    powers = np.log10(table["y"].values)
+    ax.set_yticks(range(len(powers)), [f"$10^{{{power:.0f}}}$" for power in powers])
+    ax.set(xlabel=margins.LABEL, ylabel=SCALE)
+    ax.set_title("Small margins are learned as XoR")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Margin at which both kinds carry half of the output, by linear interpolation between margins;
+    bars are ranges over runs.
+    """
+    measured, theory = (
+        _equal_margin(results, name) for name in ("xor_share", "predicted_xor_share")
+    )
+    scales = measured["init_scale"].values
+    style.point_series(ax, scales, list(measured), **SIMULATION)
+    ax.plot(scales, theory.mean("seed"), **style.THEORY)
+    ax.axhline(CROSSOVER, **style.PAPER)
+    ax.set(xscale="log", xlabel=SCALE, ylabel=r"margin $\Delta$ of equal shares")
+    ax.set_title(r"Smaller starts turn nearer to $\Delta^*$")
+
+
+def _table(results: Results, name: str) -> xr.DataArray:
+    """Mean of a share over seeds, by init scale (y) and margin (x)."""
+    shares = {}
+    for cell in results.cells("xor_map"):
+        means = cell.get("metrics", name).mean("seed")
+        for scale, share in zip(means["init_scale"].values, means.values, strict=True):
+            shares[margins.margin(cell), float(scale)] = float(share)
+    return maps.grid(shares)
+
+
+def _equal_margin(results: Results, name: str) -> xr.DataArray:
+    """Margin at which a share falls to a half, (init_scale, seed); NaN if it never does."""
+    cells = margins.by_margin(results, "xor_map")
+    by_margin = xr.concat([cell.get("metrics", name) for cell in cells], "time")
+    at = xr.DataArray(list(map(margins.margin, cells)), dims="time")
+    return crossing_time(-by_margin, xr.DataArray(-0.5), at)

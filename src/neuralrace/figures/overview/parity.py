@@ -1,0 +1,197 @@
+"""Every theory against every simulation: half times of the loss.
+
+A dot is a solution for a cell of the default configuration from one init scale: the time at which
+the loss is half way from its start to the end of the simulation, in theory and in simulation, each
+the median over seeds. All solutions that give a loss are here, from the same initial weights or
+from their width and variance, and nothing is fitted. That includes solutions that leave something
+out to show that it matters: one kind of pathway alone (margin linear, margin xor), units shared out
+equally (split); and some beyond what they assume: equal layers (aligned modes), small starts
+(routing race), small steps (xor race). The sources have no such figure.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from neuralrace.extensions.registry import Figure
+from neuralrace.figures import style
+from neuralrace.metrics.values import crossing_time
+from neuralrace.results.cells import CellResults, Results
+
+CLOSE = 1.1
+"""Largest ratio of two half times, either way, of dots without a name."""
+MOST_NAMES = 8
+"""Number of names; the largest deviations have one."""
+TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+"""Ticks of the axis of ratios that are shown if they are on it."""
+STEP = 0.01
+"""Width of a column of dots, in logarithms of a ratio."""
+
+
+LEADER = {
+    "arrowstyle": "-",
+    "color": "0.7",
+    "linewidth": 0.5,
+    "relpos": (1, 0.5),
+    "shrinkA": 1,
+    "shrinkB": 2,
+}
+"""Lines from names to dots."""
+SMALL = {"fontsize": 6, "color": "0.45", "va": "top"}
+DOTS = {"markersize": 3, "markeredgewidth": 0, "alpha": 0.6, "linestyle": ""}
+
+
+@Figure(
+    layout="ab",
+    height=4.5,
+    reads={
+        "deep_linear/exact deep_linear/explained deep_linear/imbalance "
+        "deep_linear/interference_many deep_linear/interference_pair deep_linear/rotation "
+        "deep_linear/semantic_deep deep_linear/semantic_shallow deep_linear/staircase "
+        "deep_linear/step_size deep_linear/time_to_learn deep_linear/unaligned "
+        "deep_linear/unexplained": {"trajectory": "loss", "theory": "loss"},
+        "layer_dynamics/decoupled_modes layer_dynamics/growth layer_dynamics/step_size "
+        "layer_dynamics/unequal_layers": {"trajectory": "loss", "theory": "loss"},
+        "localization/closed_forms localization/one_unit localization/prediction": {
+            "trajectory": "loss",
+            "theory": "loss",
+        },
+        "make_haste/common_stage make_haste/context_stage make_haste/context_stage_five "
+        "make_haste/context_stage_four make_haste/contextual_gated make_haste/five_contexts_gated "
+        "make_haste/four_contexts_gated make_haste/three_contexts_gated make_haste/xor_margin "
+        "make_haste/xor_margin_gated": {"trajectory": "loss", "theory": "loss"},
+        "neural_race/contexts neural_race/contexts_step_size neural_race/init_scale "
+        "neural_race/pathways neural_race/pathways_apart neural_race/pathways_decoupled "
+        "neural_race/pathways_single neural_race/pathways_step_size neural_race/race "
+        "neural_race/structural_forms neural_race/xor_gated neural_race/xor_relu": {
+            "trajectory": "loss",
+            "theory": "loss",
+        },
+    },
+)
+def legend(results: Results) -> style.Handles:
+    """Papers."""
+    papers = _papers(results)
+    return [
+        style.handle(_plain(paper), linestyle="", markeredgewidth=0, **papers[paper])
+        for paper in papers
+    ]
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Half times in theory against those in simulation, in units of tau. The line is y = x. Where
+    they differ by more than a tenth, solution and experiment have a name at the largest difference.
+    """
+    papers, dots = _papers(results), list(half_times(results))
+    times = [(dot.simulation, dot.theory) for dot in dots]
+    ends = np.nanmin(times) / 2, np.nanmax(times) * 2
+    ax.plot(ends, ends, **style.GUIDE)
+    for dot in dots:
+        ax.plot(dot.simulation, dot.theory, **papers[dot.paper], **DOTS)
+    ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    ax.set(xlabel=r"half time in simulation ($\tau$)", ylabel=r"half time in theory ($\tau$)")
+    furthest = {}
+    for dot in sorted(dots, key=lambda dot: abs(np.log(dot.ratio))):
+        if not 1 / CLOSE < dot.ratio < CLOSE:
+            furthest[dot.solution, dot.experiment] = dot
+    named = sorted([*furthest.values()][-MOST_NAMES:], key=lambda dot: -dot.theory)
+    for row, dot in enumerate(named):
+        ax.annotate(
+            f"{_plain(dot.solution)} ({_plain(dot.experiment)})",
+            (dot.simulation, dot.theory),
+            (0.03, 0.96 - 0.05 * row),
+            textcoords="axes fraction",
+            fontsize=6,
+            va="center",
+            arrowprops=LEADER,
+        )
+    ax.set_title("Half times in theory are those in simulation")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Theory over simulation, for each solution by its name in `neuralrace list solutions`, the
+    most exact on top. Dots of nearly equal ratios are side by side; the grey band is a tenth either
+    way. Theory that never gets half way has no dot.
+    """
+    papers, dots = _papers(results), list(half_times(results))
+    spread = {
+        solution: max(abs(np.log(dot.ratio)) for dot in dots if dot.solution == solution)
+        for solution in {dot.solution for dot in dots}
+    }
+    solutions = sorted(spread, key=lambda solution: (round(spread[solution], 3), solution))
+    rows = style.named_rows(ax, map(_plain, solutions))
+    rows.axvspan(1 / CLOSE, CLOSE, color="0.93", zorder=0)
+    rows.axvline(1, **style.GUIDE)
+    rows.annotate("within a tenth", (CLOSE, -0.6), (2, 0), textcoords="offset points", **SMALL)
+    for row, solution in enumerate(solutions):
+        own = [dot for dot in dots if dot.solution == solution]
+        for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
+            rows.plot(dot.ratio, row + shift, **papers[dot.paper], **DOTS)
+    rows.set(xscale="log", xlabel="half time, theory over simulation")
+    low, high = rows.get_xlim()
+    ticks = [tick for tick in TICKS if low <= tick <= high]
+    rows.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    rows.set_xticks([], minor=True)
+    rows.tick_params(axis="y", length=0)
+    ax.set_title("Theories are off where an assumption fails")
+
+
+@dataclass(frozen=True)
+class HalfTimes:
+    """Half times of a cell from an init scale, in units of tau, medians over seeds."""
+
+    paper: str
+    experiment: str
+    solution: str
+    simulation: float
+    theory: float
+
+    @property
+    def ratio(self) -> float:
+        """Theory over simulation."""
+        return self.theory / self.simulation
+
+
+def half_times(results: Results) -> Iterator[HalfTimes]:
+    """Half times of all cells, init scales and solutions, of seeds that reach both."""
+    for name, cell in results.items():
+        paper, experiment, _ = name.split("/")
+        for solution, simulation, theory in _half_times(cell):
+            yield HalfTimes(paper, experiment, solution, simulation, theory)
+
+
+def _half_times(cell: CellResults) -> Iterator[tuple[str, float, float]]:
+    loss, solved = cell.get("trajectory", "loss"), cell.get("theory", "loss")
+    level = (loss.isel(time=0, drop=True) + loss.isel(time=-1, drop=True)) / 2
+    measured = crossing_time(-loss, -level, cell.flow_time)
+    predicted = crossing_time(-solved, -level, cell.flow_time)
+    both = (measured > 0) & (predicted > 0)
+    medians = [times.where(both).median("seed") for times in (measured, predicted)]
+    for solution in solved["solution"].values:
+        for scale in loss["init_scale"].values:
+            at = {"solution": solution, "init_scale": scale}
+            simulation, theory = (float(times.sel(at)) for times in medians)
+            if np.isfinite(simulation):  # of the seeds that reach both
+                yield str(solution), simulation, theory
+
+
+def _papers(results: Results) -> dict[str, dict]:
+    """Colour and marker of each paper."""
+    papers = dict.fromkeys(name.partition("/")[0] for name in results)
+    return dict(style.styled(list(papers)))
+
+
+def _shifts(ratios: Iterable[float]) -> np.ndarray:
+    """Positions across a row at which dots of nearly equal ratios do not hide one another."""
+    columns = np.round(np.log(list(ratios)) / STEP)
+    shifts = np.zeros(len(columns))
+    for column in np.unique(columns):
+        inside = np.flatnonzero(columns == column)
+        shifts[inside] = np.linspace(-0.4, 0.4, len(inside) + 2)[1:-1]
+    return shifts
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
