@@ -17,7 +17,7 @@ def judged(results_root, tmp_path, monkeypatch):
         (folder / paper.name).symlink_to(paper)
     claim = {
         "paper": "deep_linear", "kind": "equality", "statement": "s", "locator": "l", "quote": "q",
-        "title": "t", "sentence": 1, "status": "reproduced", "verdict": "holds",
+        "title": "t", "authors": "a", "sentence": 1, "status": "reproduced", "verdict": "holds",
         "source_setup": {"locator": "l", "printed": {}},
         "expected": 1.0, "tolerance": 0.1, "measured": 1.0, "interval": [0.95, 1.05], "seeds": 3,
         "metrics": {"loss_error_sup": ["deep_linear/staircase/main"]},

@@ -70,7 +70,7 @@ def folder(tmp_path, monkeypatch):
     claim = {
         "id": "slower", "paper": "deep_linear", "kind": "slope", "statement": "s", "locator": "l",
         "quote": "q", "status": "reproduced", "source_setup": {"locator": "l", "printed": {}},
-        "title": "t", "sentence": 1, "interval": [0.9, 1.1],
+        "title": "t", "authors": "a", "sentence": 1, "interval": [0.9, 1.1],
         "metrics": {"half_time": ["deep_linear/step_size/learning_rate-0.02"]},
     }  # fmt: skip
     (root / "claims.json").write_text(json.dumps([claim]))

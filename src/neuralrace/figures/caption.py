@@ -43,7 +43,8 @@ def caption(figure: str, cells: Mapping[str, Cell], claims: str = "") -> str:
     digest = sha256("\n".join(cell.canonical() for cell in shown.values()).encode()).hexdigest()
     run = ["What was run:", *_runs(shown), f"Digest of this: ``{digest[:16]}``."]
     if entry.declaration.claims:
-        run = [*(run if shown else []), f"Digest of the claims: ``{claims[:16]}``."]
+        known = [f"Digest of the claims: ``{claims[:16]}``."] if claims else []
+        run = [*(run if shown else []), *known]
     return "\n\n".join([*body, *panel_texts, *run]) + "\n"
 
 

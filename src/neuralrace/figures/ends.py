@@ -31,7 +31,7 @@ def label_ends(ax: Axes, ends: Iterable[tuple[float, str, Any]]) -> None:
         for y, text, colour in ends
     )
     heights = [SIZE * LINE_HEIGHT * (text.count("\n") + 1) for _, text, _ in listed]
-    places = _apart([y for y, _, _ in listed], heights)
+    places = _below(tall, _apart([y for y, _, _ in listed], heights), heights)
     for place, (_, text, colour) in zip(places, listed, strict=True):
         ax.annotate(
             text,
@@ -45,6 +45,15 @@ def label_ends(ax: Axes, ends: Iterable[tuple[float, str, Any]]) -> None:
             linespacing=1.1,
             annotation_clip=False,
         )
+
+
+def _below(top: float, middles: list[float], heights: list[float]) -> list[float]:
+    """Ascending middles of labels, moved down where they would reach above `top`."""
+    placed: list[float] = []
+    for middle, height in zip(reversed(middles), reversed(heights), strict=True):
+        placed.append(min(middle, top - height / 2))
+        top = placed[-1] - height / 2
+    return placed[::-1]
 
 
 def _share(ax: Axes, y: float) -> float:

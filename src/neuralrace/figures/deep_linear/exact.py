@@ -123,7 +123,7 @@ def _modes(cell: CellResults, ax: Axes) -> None:
     label_modes(ax, cell.strength, end)
     target = cell.target > 0
     learned, count = int((target & (end > cell.target / 2)).sum()), int(target.sum())
-    known = "all modes" if learned == count else "the strongest modes"
+    known = "all modes" if learned == count else "strong modes"
     ax.set_title(f"{_width(cell)} hidden units learn {known}")
 
 

@@ -90,7 +90,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.text(end / 2, layers[-1], f"{float(beyond):+.0%}", color="white", ha="center", va="center")
     bar = ax.figure.figure.colorbar(image, ax=ax, pad=0.02, aspect=20, extend="max")
     bar.set_ticks([-SHADES, 0, SHADES], labels=[f"\u2212{SHADES:.0%}", "mean", f"+{SHADES:.0%}"])
-    ax.set_title("Upper layers grow alike from the start")
+    ax.set_title("Upper layers grow alike early")
 
 
 def panel_d(results: Results, ax: Axes) -> None:

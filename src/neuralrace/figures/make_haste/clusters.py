@@ -6,7 +6,7 @@ k-means into k clusters. Rows are clusters, columns are samples by context; the 
 the larger the share of a cluster that is open. A pathway is made of each cluster, open where more
 than half of it is; the contexts that it is open in stand on the left, with the share of the gates
 that the cluster holds. The paper's gated network has a common pathway and one for each pair of
-contexts; titles tell how many of them are missing. A cluster that lumps units of several kinds
+contexts; titles tell whether one of them is missing. A cluster that lumps units of several kinds
 together is dulled. As a control, the last panel has gates of the start alone, before anything is
 learned. Gates are of 700 units in each of ten runs.
 """
@@ -110,7 +110,7 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     share = metric(cell, "reln_gates_found", source=source).sel(clusters=count)
     missing = task.contexts + 1 - round(float(share) * (task.contexts + 1))
     name = f"$k$ = {count}" if source == "training" else "Start"
-    found = "pathways are missing" if missing else "all pathways"
+    found = "incomplete" if missing else "complete"
     ax.set_title(f"{name}: {found}")
 
 

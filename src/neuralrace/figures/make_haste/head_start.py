@@ -20,7 +20,7 @@ from neuralrace.figures.sweeps import draw_relative_loss, metric, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 Families = Mapping[contextual.Numbers, CellResults]
-Point = tuple[float, Any, float]
+Point = tuple[int | float, Any, float]
 """q, times of runs, and that of theory."""
 STAGES = ("context_stage", "context_stage_four", "context_stage_five")
 TASKS = ("three_contexts", "four_contexts", "five_contexts")

@@ -79,7 +79,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": "", "zorder": 4}
         ax.plot(at, [domains.FLOOR] * len(at), **off_axis)
     ax.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
-    ax.set_title("Large weights do not transfer")
+    ax.set_title("Small weights transfer")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
