@@ -454,3 +454,14 @@ def test_labels_at_ends_keep_apart_and_in_order():
     assert boxes["two\nlines"].y1 <= boxes["above"].y0 < boxes["above"].y1 < boxes["far"].y0
     top = ax.transData.transform((0, 0.9))[1]
     assert (boxes["far"].y0 + boxes["far"].y1) / 2 == pytest.approx(top, abs=2)
+
+
+def test_labels_at_ends_stay_below_the_title():
+    figure = Canvas(figsize=(PAGE, 2), layout="none")
+    ax = figure.subplots()
+    ax.set(ylim=(0, 1))
+    label_ends(ax, [(0.98, "one", "red"), (0.99, "other", "blue"), (1.0, "third", "green")])
+    figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
+    assert boxes[-1].y1 <= ax.get_window_extent().y1 + 1
+    assert all(low.y1 <= high.y0 + 1 for low, high in zip(boxes, boxes[1:], strict=False))
