@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from html import unescape
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -464,4 +465,4 @@ def test_labels_at_ends_stay_below_the_title():
     figure.draw_without_rendering()
     boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
     assert boxes[-1].y1 <= ax.get_window_extent().y1 + 1
-    assert all(low.y1 <= high.y0 + 1 for low, high in zip(boxes, boxes[1:], strict=False))
+    assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))

@@ -63,7 +63,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     first, second = (norms.sel(run | {"layer": layer}) for layer in (1, 2))
     target = float(np.linalg.norm(cell.data.sigma_yx))
     ax.axhline(target, color=TARGET, linewidth=0.8)
-    ends = [(target, r"$|\Sigma^{yx}|$", TARGET)]
+    ends: list[tuple[float, str, Any]] = [(target, r"$|\Sigma^{yx}|$", TARGET)]
     for curve, colour, name in (
         (first, FIRST, "$|W_1|$"),
         (second, SECOND, "$|W_2|$"),
