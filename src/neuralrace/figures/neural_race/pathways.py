@@ -146,7 +146,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
     off.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(time[-1])), ylabel="off theory")
     whole.set(ylabel="loss", ylim=(0, None))
-    ax.set_title("Losses fall in stages, as predicted")
+    ax.set_title("Losses fall in stages")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
