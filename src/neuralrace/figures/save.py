@@ -24,8 +24,9 @@ from neuralrace.results.cells import open_results
 
 DPI, SLIM_DPI = 300, 130
 """Dots per inch of a picture for print, and of a slim one for web pages."""
-COLOURS, SLIM_COLOURS = 256, 128
-"""Sizes of their palettes; a palette takes a third of the bytes of full colours."""
+COLOURS = 256
+"""Size of their palettes, which takes a third of the bytes of full colours. With half as many,
+steps of a colour bar fall together."""
 RGB_DIGITS = np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
 """Factors of red, green and blue that make a colour one number."""
 DECIMALS = 6
@@ -147,7 +148,7 @@ def save_if_seen(figure: Figure, texts: Mapping[str, str], path: Path) -> None:
     """
     with TemporaryDirectory() as folder:
         drawn = Path(folder, path.name)
-        save_picture(figure, texts, drawn, SLIM_DPI, SLIM_COLOURS)
+        save_picture(figure, texts, drawn, SLIM_DPI)
         if _shows(path, texts, drawn):
             path.touch()  # newer than the results, as Snakemake expects
             return
