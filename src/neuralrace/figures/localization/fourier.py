@@ -42,7 +42,7 @@ Matrix = Float[np.ndarray, "row column"]
 
 @Figure(
     layout="ab",
-    height=3.6,
+    height=3.3,
     widths=(1.7, 1.0),
     cf={"a": "sec. 5", "b": "sec. 5"},
     reads={

@@ -66,7 +66,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     shown = [*map(_gates, _cells(results)), *map(_relu_gates, _relu(results))]
     ax.set_title("Which pathways are open")
     names = [*_names(results), *["ReLU, at the end"] * len(_relu(results))]
-    ax = style.named_rows(ax, (name.replace(", ", ",\n") for name in names))
+    ax = style.named_rows(ax, (f"  {name}".replace(", ", ",\n") for name in names))
     rows = len(shown)
     for row, gates in enumerate(shown):
         ends = (0, SAMPLES, row + 0.42, row - 0.42)

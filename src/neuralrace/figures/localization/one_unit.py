@@ -46,10 +46,10 @@ FLOW: dict[str, Any] = {
     "markersize": 7,
     "markeredgewidth": 0.8,
 }
-MISSES = 0.5
+MISSES = 0.2
 """The flow misses a field if their cosine is less than this."""
 TICKS = (1, 2, 5, 10, 20, 40)
-COLUMNS = (1.2, 1.5)
+COLUMNS = (1.18, 1.46)
 """Places of the shares of units that localise, in widths of the axes."""
 HEIGHT = 0.42
 """Height of the largest weight, in rows."""
@@ -148,7 +148,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.annotate(name, (x, 0), (0, -5.5), fontsize=6.5, **below)
     ax.annotate("units that localise", (np.mean(COLUMNS), 0), (0, -17), **below)
     ax.axvline(1, **style.GUIDE)
-    ax.set(xlim=(-0.1, 1.05), xlabel="cosine with the flow")
+    ax.set(xlim=(-0.1, 1.05), xticks=[0, 0.5, 1], xlabel="cosine with the flow")
     _lay_out_rows(ax, _cells(results))
 
 
