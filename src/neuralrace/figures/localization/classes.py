@@ -56,7 +56,7 @@ ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
 )
 def legend(results: Results) -> style.Handles:
     """Classes, and the lines of ranges."""
-    return [*class_handles(), style.handle("range over seeds of either border", **RANGES[-1])]
+    return [*class_handles(), style.handle("range of each border", **RANGES[-1])]
 
 
 def panel_a(results: Results, ax: Axes) -> None:

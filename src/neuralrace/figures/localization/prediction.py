@@ -31,7 +31,7 @@ GAUSSIAN: dict[str, Any] = {"color": style.categorical(4), "marker": "^"}
 @Figure(
     layout="abcd",
     height=3.4,
-    widths=(1.25, 1.5, 1.0, 1.45),
+    widths=(1.25, 1.5, 1.15, 1.4),
     cf={"a": "sec. 2.2", "b": "sec. 2"},
     reads={
         "prediction": {
@@ -74,6 +74,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows.set_yticklabels(frozen_gates.source_names(_cell(results)).values())
     frozen_gates.draw_relu(rows, metric(_cell(results), "relu_fresh_loss"), across=True)
     rows.set(xlim=(0, None), xlabel="loss on fresh samples")
+    rows.xaxis.set_major_formatter("{x:g}")
     _name_relu(rows, metric_mean(_cell(results), "relu_fresh_loss"))
 
 
@@ -99,7 +100,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     }
     rows = _sources(ax, results, metrics)
     frozen_gates.draw_relu(rows, metric(_cell(results), "localised_share"), across=True)
-    rows.set(xlim=(-0.04, 1.04), xlabel="share of localised units")
+    rows.set(xlim=(-0.04, 1.04), xticks=[0, 0.5, 1], xlabel="share of localised units")
     _name_relu(rows, metric_mean(_cell(results), "localised_share"))
 
 
