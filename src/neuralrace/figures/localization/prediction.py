@@ -31,7 +31,7 @@ GAUSSIAN: dict[str, Any] = {"color": style.categorical(4), "marker": "^"}
 @Figure(
     layout="abcd",
     height=3.4,
-    widths=(1.25, 1.5, 1.15, 1.4),
+    widths=(1.25, 1.5, 1.08, 1.45),
     cf={"a": "sec. 2.2", "b": "sec. 2"},
     reads={
         "prediction": {
@@ -92,7 +92,7 @@ def panel_d(results: Results, ax: Axes) -> None:
 
     For these there is a closed form of half-spaces, not of tilings.
     """
-    ax.set_title("Single-input, final gates localise")
+    ax.set_title("Single-input, final ones localise")
     metrics = {
         "frozen_localised_share": MATCHED,
         "frozen_limit_localised_share": LIMIT,
