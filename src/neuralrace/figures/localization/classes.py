@@ -4,13 +4,13 @@ Bars are shares of units at the end of training, means over five runs; the left 
 longer correlation length has :math:`y = 1`. Of the black lines, ranges over the runs, the upper one
 is where the localised units end and the lower one where the oscillating ones begin. The grey number
 is the loss at the end over that of the best constant; at 1 or more nothing is learned of inputs.
-The notes have ReLU networks localise if :math:`\xi_1 > \xi_2` and oscillate at short range
-otherwise, with squared error or cross-entropy, with biases or without, and sigmoid networks do as
-erf networks do but need their biases. They tell the classes by eye. Here they follow from the
-window that holds 90% of a unit's energy (a third of the ring or less if it is localised), from the
-cycles of its dominant frequency in that window, and from how opposite it is to itself further on.
-All of it is for units that are averaged: with a trained readout ReLU networks fit better, and do
-not localise.
+It has a dash where it was not measured. The notes have ReLU networks localise if :math:`\xi_1 >
+\xi_2` and oscillate at short range otherwise, with squared error or cross-entropy, with biases or
+without, and sigmoid networks do as erf networks do but need their biases. They tell the classes by
+eye. Here they follow from the window that holds 90% of a unit's energy (a third of the ring or less
+if it is localised), from the cycles of its dominant frequency in that window, and from how opposite
+it is to itself further on. All of it is for units that are averaged: with a trained readout ReLU
+networks fit better, and do not localise.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -56,7 +56,7 @@ ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
 )
 def legend(results: Results) -> style.Handles:
     """Classes, and the lines of ranges."""
-    return [*class_handles(), style.handle("range over seeds", **RANGES[-1])]
+    return [*class_handles(), style.handle("range of each border", **RANGES[-1])]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -150,7 +150,6 @@ def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]]) -> None:
     orders = [first for first in ORDERS if any(first in cells for cells in rows.values())]
     axes = style.split(ax, 1, len(orders))[0]
     for number, (part, longer_first) in enumerate(zip(axes, orders, strict=True)):
-        shown = [cells for cells in rows.values() if longer_first in cells]
         for row, cells in enumerate(rows.values()):
             if longer_first in cells:
                 _bar(part, cells[longer_first], row)
@@ -161,8 +160,7 @@ def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]]) -> None:
         part.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         part.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), xlabel="share of units")
         part.set_title(ORDERS[longer_first], loc="center")
-        if any("relative_loss" in cells[longer_first].metrics for cells in shown):
-            part.text(1.03, 1.03, "loss", va="bottom", transform=part.transAxes, **TEXT)
+        part.text(1.03, 1.03, "loss", va="bottom", transform=part.transAxes, **TEXT)
 
 
 def _bar(ax: Axes, cell: CellResults, row: int) -> None:
@@ -175,6 +173,6 @@ def _bar(ax: Axes, cell: CellResults, row: int) -> None:
     ):
         for line in RANGES:
             ax.plot([ends.min("seed"), ends.max("seed")], [position, position], **line)
-    if "relative_loss" in cell.metrics:
-        loss = metric_mean(cell, "relative_loss")
-        ax.text(1.03, row, f"{loss:.2f}", va="center", **TEXT)
+    measured = "relative_loss" in cell.metrics
+    loss = f"{metric_mean(cell, 'relative_loss'):.2f}" if measured else "\N{EN DASH}"
+    ax.text(1.03, row, loss, va="center", **TEXT)

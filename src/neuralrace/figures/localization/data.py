@@ -29,10 +29,10 @@ CLASSES: tuple[dict[str, Any], ...] = (
     {"color": style.sequential(2)[1], "marker": "s"},
 )
 GAINS: tuple[dict[str, Any], ...] = (
-    {"color": style.categorical(4)},
-    {"color": style.categorical(5)},
+    {"facecolor": style.categorical(4), "edgecolor": "0.35", "hatch": "//////"},
+    {"facecolor": style.categorical(5)},
 )
-"""Colours of the distributions of one input, at the higher and at the lower gain."""
+"""Fills of the distributions of one input, at the higher and at the lower gain."""
 BINS, STEEPEST = 48, 1.6
 """Number of bins of the histogram of an input, and its tallest bar: some densities diverge."""
 
@@ -82,8 +82,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         values, law = cell.data.x, process(cell).marginal
         heights, edges = np.histogram(values, bins=BINS, range=(-3, 3), density=True)
         ax.stairs(
-            np.minimum(heights, STEEPEST), edges, fill=True, alpha=0.45, **props,
-            label=f"{marginal_name(cell)}, kurtosis ${round(law.kurtosis, 1) + 0.0:g}$",
+            np.minimum(heights, STEEPEST), edges, fill=True, alpha=0.45, linewidth=0, **props,
+            label=f"{marginal_name(cell)}, excess kurtosis ${round(law.kurtosis, 1) + 0.0:g}$",
         )  # fmt: skip
         z = np.linspace(-3, 3, 601)
         x = law.transfer(z)
@@ -100,6 +100,14 @@ def panel_e(results: Results, ax: Axes) -> None:
     cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain")]
     for cell, fill in zip(cells, ("full", "none"), strict=True):
         _moments(cell, ax, fillstyle=fill)
+    marks = {"color": "0.3", "linestyle": "", "marker": "o"}
+    ax.legend(
+        handles=[
+            style.handle(marginal_name(cell), fillstyle=fill, **marks)
+            for cell, fill in zip(cells, ("full", "none"), strict=True)
+        ],
+        loc="upper right",
+    )
     ax.set_title("Both gains: nearly the same moments")
 
 

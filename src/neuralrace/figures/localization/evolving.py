@@ -11,10 +11,12 @@ Markers are means of five runs, and bars their ranges.
 
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen_gates, style
+from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.sweeps import metric, metric_mean
 from neuralrace.results.cells import CellResults, Results
 
@@ -52,26 +54,30 @@ def panel_a(results: Results, ax: Axes) -> None:
         if not positions:
             style.slope_one(ax, intervals, mean[-1] * max(intervals) / min(intervals))
         positions += intervals
-    style.loglog(ax, sorted(positions)[::2])
+    first, last = np.floor(np.log10(min(positions))), np.ceil(np.log10(max(positions)))
+    decades = (10 ** np.arange(first, last + 1)).tolist()
+    style.loglog(ax, decades)
+    ax.set(xlim=(decades[0], decades[-1]), ylim=(0.6 * ax.dataLim.minposy, None))
     ax.set(xlabel=r"flow time between refreshes ($\tau$)", ylabel="distance of weights")
     ax.set_title("Short intervals: first order in the interval")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Share of localised units by number of refreshes; lines are means of the ReLU network."""
+    """Share of localised units by number of refreshes; lines are means of the ReLU network.
+
+    Markers of the two trainings stand beside each other at each number.
+    """
     levels = []
-    for cell, props in _shown(results):
+    for step, (cell, props) in enumerate(_shown(results)):
         shares = metric(cell, "refresh_localised_share").transpose("refreshes", "seed")
         numbers = shares["refreshes"].values.tolist()
-        style.point_series(ax, range(len(numbers)), shares, **props)
-        levels.append((metric_mean(cell, "localised_share"), f"{_end(cell):.3g}"))
-    text: dict[str, Any] = {"color": frozen_gates.RELU["color"], "textcoords": "offset points"}
-    for rank, (level, end) in enumerate(sorted(levels)):
-        ax.axhline(level, **frozen_gates.RELU | {"zorder": 0})
-        at, side = (1.0, level), "bottom" if rank else "top"  # apart even if levels are equal
-        ax.annotate(f"ReLU,\n{end} $\\tau$", at, (3, 0), ax.get_yaxis_transform(), va=side, **text)
+        style.point_series(ax, np.arange(len(numbers)) + 0.2 * step - 0.1, shares, **props)
+        level, colour = metric_mean(cell, "localised_share"), props["color"]
+        ax.axhline(level, color=colour, linewidth=1.2, zorder=0)
+        levels.append((level, f"ReLU network,\nafter {_end(cell):.3g} $\\tau$", colour))
     style.named_columns(ax, map(str, numbers))
     ax.set(xlabel="refreshes of the gates", ylabel="share of localised units", ylim=(-0.03, 0.6))
+    label_ends(ax, levels)
     ax.set_title("Localisation takes many refreshes")
 
 

@@ -27,9 +27,9 @@ from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.frozen_gates import gated_moments
 
 MISSED = {
-    "one gate": "behind\none gate",
-    "all gates": "behind\nall gates",
-    "all gates, other start": "basis of\nanother start",
+    "one gate": "one gate:\nbasis lasts",
+    "all gates": "all gates:\nbasis changes",
+    "all gates, other start": "all gates, basis\nof another start",
 }
 NONE = 1e-10
 """Shares up to this value are rounding error."""
@@ -42,8 +42,8 @@ Matrix = Float[np.ndarray, "row column"]
 
 @Figure(
     layout="ab",
-    height=4.5,
-    widths=(2.4, 1.0),
+    height=3.3,
+    widths=(1.7, 1.0),
     cf={"a": "sec. 5", "b": "sec. 5"},
     reads={
         "ring": {"metrics": "block_circulance_other block_circulance_same joint_violation"},
@@ -59,7 +59,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Sizes of entries in the Fourier basis, of the first sample, on a logarithmic scale.
 
     Rows are gating schemes. Columns are the second moment behind the first gate, that behind the
-    first two gates, and the whole of A in frequencies of the joint shift. Below each is the part of
+    first two gates, and the norms of the blocks of the whole of A by frequencies of the joint
+    shift. Below each is the part of
     its norm that is off the diagonal, the mean of five samples.
     """
     cells = results.cells("ring")
@@ -75,7 +76,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         row[0].set_ylabel(_name(cell).replace(", ", ",\n"))
     bar = ax.figure.colorbar(image, ax=axes, aspect=30, shrink=0.8, label="size over the largest")
     bar.set_ticks(range(-DECADES, 1), labels=[f"$10^{{{n}}}$" for n in range(-DECADES, 1)])
-    ax.set_title("Shifting gates part $A$ into blocks")
+    ax.set_title("Bumps and tilings: diagonal under the joint shift")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -150,4 +151,7 @@ def _picture(ax: Axes, sizes: Matrix) -> AxesImage:
     """Draws sizes of entries over the largest, on a logarithmic scale."""
     largest = sizes.max() or 1.0
     shades = np.log10(np.maximum(sizes / largest, 10.0**-DECADES))
+    if not sizes.any():
+        middle = {"transform": ax.transAxes, "ha": "center", "va": "center"}
+        ax.text(0.5, 0.5, "zero", color="white", **middle)
     return style.heat(ax, shades, -DECADES, 0, aspect="equal", cmap=style.HEAT)

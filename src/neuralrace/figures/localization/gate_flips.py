@@ -7,7 +7,7 @@ never flip. The share follows the angle between the weights then and now (dashed
 of the simulation and the covariances of the classes with nothing fitted), which is exact for
 Gaussian inputs: those at the lower gain are next to Gaussian, and as many gates flip there, where
 nothing localises. Nine in ten of the flips come before fields are half way to their final
-participation. Lines are means of five runs, and bands their ranges.
+participation. Few gates would be 10%. Lines are means of five runs, and bands their ranges.
 """
 
 import numpy as np

@@ -56,12 +56,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Squared length and participation from start (0) to end (1), at the smallest init scale."""
     cell = results.cells("gate_flips")[0]
     power, spread = metric(cell, "field_norm_curve") ** 2, metric(cell, "participation_curve")
-    for curve, name, colour in (
-        (power, r"growth of $|w_1|^2$", "0.4"),
-        (spread, "forming of the bump (participation)", style.COLOURS["relu"]),
+    for curve, name, colour, at in (
+        (power, r"growth of $|w_1|^2$", "0.4", (0.12, 1.03)),
+        (spread, "forming of the bump (participation)", style.COLOURS["relu"], (0.42, 0.55)),
     ):
         time = curve[CLOCK]
-        style.over_seeds(ax, time, _way(curve), label=name, color=colour)
+        style.over_seeds(ax, time, _way(curve), color=colour)
+        ax.text(*at, name, color=colour, va="bottom", transform=ax.get_yaxis_transform())
     ax.axhline(HALF, **style.GUIDE)
     times = [metric_mean(cell, name) for name in ("growth_time", "localisation_time")]
     for time in filter(np.isfinite, times):
@@ -69,8 +70,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         at = {"textcoords": "offset points", "fontsize": 6.5}
         ax.annotate(rf"{time:.0f} $\tau$", (time, HALF), (4, -9), **at)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way")
-    ax.set(xlim=(0, float(power[CLOCK][-1])), ylim=(-0.05, 1.1))
-    ax.legend(loc="lower right")
+    ax.set(xlim=(0, float(power[CLOCK][-1])), ylim=(-0.05, 1.2), yticks=np.linspace(0, 1, 6))
     ax.set_title("Weights grow long before fields localise")
 
 
@@ -90,7 +90,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.axvline(grown, color="black", linewidth=0.8)
     ax.figure.colorbar(shades, ax=ax, label="weight", aspect=14)
     ax.set(xlabel=r"flow time ($\tau$)", ylabel=POSITION_LABEL)
-    ax.set_title("One unit: the bump stays put")
+    ax.set_title("The bump stays put")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from neuralrace.datasets.marginals import Erf
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
@@ -26,13 +27,19 @@ from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.categorical(1)}
-STYLES: dict[str, tuple[str, dict[str, Any]]] = {
-    "erf": ("erf, by gain", {"color": style.COLOURS["relu"], "marker": "o", "markersize": 4.5}),
-    "ising": ("Ising", {**HOLLOW, "marker": "s"}),
-    "gaussian": ("Gaussian", {**HOLLOW, "marker": "D"}),
-    "laplace": ("Laplace", {**HOLLOW, "marker": "^"}),
+STYLES: dict[str, dict[str, Any]] = {
+    "erf": {"color": style.COLOURS["relu"], "marker": "o", "markersize": 4.5},
+    "ising": {**HOLLOW, "marker": "s"},
+    "gaussian": {**HOLLOW, "marker": "D"},
+    "laplace": {**HOLLOW, "marker": "^"},
 }
-"""Names and markers of marginals; hollow markers may lie around others."""
+"""Markers of marginals; hollow markers may lie around others."""
+PLACES: dict[str, tuple[tuple[int, int], str]] = {
+    "ising": ((0, -12), "center"),
+    "gaussian": ((5, 8), "left"),
+    "laplace": ((3, 7), "right"),
+}
+"""Places of names beside their points, in points, and how they are aligned."""
 KURTOSIS = "excess kurtosis of an input"
 
 
@@ -49,14 +56,8 @@ KURTOSIS = "excess kurtosis of an input"
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Distributions of single inputs."""
-    shown = {process(cell).marginal.name for cell in _cells(results)}
-    laws = [
-        style.handle(label, linestyle="", **props)
-        for name, (label, props) in STYLES.items()
-        if name in shown
-    ]
-    return [*laws, style.handle("random phases", **style.GUIDE)]
+    """Nothing: points have their names beside them."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -65,18 +66,30 @@ def panel_a(results: Results, ax: Axes) -> None:
     axes = style.split(ax, 1, len(cells), sharey=True, wspace=0.08)[0]
     for row, cell in zip(axes, cells, strict=True):
         field = final_fields(cell).isel(seed=0, unit=0).values
-        colour = STYLES[process(cell).marginal.name][1]["color"]
+        colour = STYLES[process(cell).marginal.name]["color"]
         draw_fields(row, centred(field[None]), color=colour, linewidth=1.5)
         row.set_xticks([])
         kurtosis = f"{round(process(cell).marginal.kurtosis, 1) + 0.0:.1f}"
+        row.set_yticks([0])
         row.set_xlabel(f"{marginal_name(cell)}\n{kurtosis.replace('-', '$-$')}")
+    axes[0].set_ylabel("weight")
     ax.set_title("Bumps widen from Ising to Gaussian inputs")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """What a bump is more than its spectrum, by excess kurtosis; bars are ranges over seeds."""
+    """What a bump is more than its spectrum, by excess kurtosis; bars are ranges over seeds.
+
+    Dots are erf at the gains of a, of which those that localise are named.
+    """
     ax.axhline(1, **style.GUIDE)
+    at = {"ha": "right", "va": "top", "color": "0.45", "fontsize": 6.5}
+    ax.text(0.99, 0.985, "random phases", transform=ax.get_yaxis_transform(), **at)
     _draw(ax, results, "participation_ratio")
+    for cell in _cells(results):
+        law = process(cell).marginal
+        if isinstance(law, Erf) and -1.9 < law.kurtosis < -1:
+            point = law.kurtosis, float(metric(cell, "participation_ratio").mean("seed"))
+            _label(ax, marginal_name(cell), point, (6, -2), "left")
     ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
     ax.set_title("Bumps beyond their spectrum need saturated inputs")
 
@@ -101,4 +114,13 @@ def _draw(ax: Axes, results: Results, measure: str) -> None:
     """Draws a measure of final receptive fields by kurtosis."""
     for cell in _cells(results):
         law = process(cell).marginal
-        style.points(ax, law.kurtosis, metric(cell, measure), **STYLES[law.name][1])
+        mean = style.points(ax, law.kurtosis, metric(cell, measure), **STYLES[law.name])
+        if law.name in PLACES:
+            _label(ax, marginal_name(cell), (law.kurtosis, mean), *PLACES[law.name])
+
+
+def _label(
+    ax: Axes, text: str, point: tuple[float, float], offset: tuple[int, int], side: str
+) -> None:
+    """Text beside a point."""
+    ax.annotate(text, point, offset, textcoords="offset points", ha=side, fontsize=6.5)

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
 from neuralrace.figures.receptive_fields import POSITION_LABEL, draw_fields, final_fields
-from neuralrace.figures.sweeps import metric, smallest_scale
+from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 UNITS = 5
@@ -31,8 +31,8 @@ GAUSSIAN: dict[str, Any] = {"color": style.categorical(4), "marker": "^"}
 @Figure(
     layout="abcd",
     height=3.4,
-    widths=(1.25, 1.5, 1.0, 1.0),
-    cf={"a": "sec. 2.2", "b": "sec. 2", "d": "sec. 2.2"},
+    widths=(1.25, 1.5, 1.08, 1.45),
+    cf={"a": "sec. 2.2", "b": "sec. 2"},
     reads={
         "prediction": {
             "trajectory": "weight_1",
@@ -74,6 +74,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows.set_yticklabels(frozen_gates.source_names(_cell(results)).values())
     frozen_gates.draw_relu(rows, metric(_cell(results), "relu_fresh_loss"), across=True)
     rows.set(xlim=(0, None), xlabel="loss on fresh samples")
+    rows.xaxis.set_major_formatter("{x:g}")
+    _name_relu(rows, metric_mean(_cell(results), "relu_fresh_loss"))
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -82,11 +84,15 @@ def panel_c(results: Results, ax: Axes) -> None:
     rows = _sources(ax, results, {"frozen_overlap": MATCHED})
     rows.axvline(1, zorder=0, **frozen_gates.RELU)
     rows.set(xlim=(-0.2, 1.05), xlabel="cosine with ReLU fields")
+    _name_relu(rows, 1)
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Share of units that localise, also on infinitely many Gaussian samples."""
-    ax.set_title("Few localise")
+    """Share of units that localise, also on infinitely many Gaussian samples.
+
+    For these there is a closed form of half-spaces, not of tilings.
+    """
+    ax.set_title("Single-input, final ones localise")
     metrics = {
         "frozen_localised_share": MATCHED,
         "frozen_limit_localised_share": LIMIT,
@@ -94,12 +100,24 @@ def panel_d(results: Results, ax: Axes) -> None:
     }
     rows = _sources(ax, results, metrics)
     frozen_gates.draw_relu(rows, metric(_cell(results), "localised_share"), across=True)
-    rows.set(xlim=(-0.04, 1.04), xlabel="share of localised units")
+    rows.set(xlim=(-0.04, 1.04), xticks=[0, 0.5, 1], xlabel="share of localised units")
+    _name_relu(rows, metric_mean(_cell(results), "localised_share"))
 
 
 def _cell(results: Results) -> CellResults:
     """The condition that is drawn."""
     return results.cells("prediction")[0]
+
+
+def _name_relu(ax: Axes, x: int | float) -> None:
+    """Names the line of the ReLU network, in the last row but one, on the side with more room."""
+    left = x > sum(ax.get_xlim()) / 2
+    row = sorted(ax.get_yticks())[-2:][0]
+    ax.annotate(
+        "ReLU\nnetwork", (x, row), (-4 if left else 4, 0), textcoords="offset points",
+        ha="right" if left else "left", va="center", fontsize=6.5,
+        color=frozen_gates.RELU["color"],
+    )  # fmt: skip
 
 
 def _sources(ax: Axes, results: Results, metrics: Mapping[str, Mapping[str, Any]]) -> Axes:
@@ -114,4 +132,8 @@ def _sources(ax: Axes, results: Results, metrics: Mapping[str, Mapping[str, Any]
     for (name, props), offset in zip(metrics.items(), offsets, strict=True):
         values = [metric(cell, name, gates_from=source) for source in names]
         style.point_series(ax, np.arange(len(names)) + offset, values, across=True, **props)
+        for row, each in enumerate(values):
+            if each.isnull().all():
+                at = {"va": "center", "fontsize": 6, "color": props["color"]}
+                ax.text(0, row + offset, "no closed form", **at)
     return ax
