@@ -115,7 +115,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     for pair, colour in zip(gaps["pair"].values, _colours(cell), strict=False):
         mean = gaps.sel(pair=pair).mean("seed")
         ax.plot(gaps["time"], mean, **line(colour, 2))
-        ends.append((float(mean[-1]), f"layers {pair}, {pair + 1}", colour))
+        ends.append((float(mean[-1]), f"{pair}, {pair + 1}", colour))
     _time(gaps["time"], ax)
     ax.set(ylabel="gap of rates over their sum", ylim=(0, None))
     label_ends(ax, ends)
