@@ -37,7 +37,7 @@ RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
 LOW = 0.1
 """Share of the target up to which growth is a plateau."""
-RUN = {"linewidth": 0.8}
+RUN: dict[str, Any] = {"linewidth": 0.8}
 
 
 @Figure(

@@ -64,10 +64,11 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     r"""Gap over its bound :math:`\sqrt{|\mathrm{tr}\,C|}` (dashed), from the start (open) to the
     end (filled): means over pairs of adjacent layers and over runs, 60 of each random start and 10
-    of the others. Of balanced layers gap and bound are both about 0. The stroke is what conservation gives for the end, :math:`|\mathrm{tr}\,C|` over
-    the sum of the norms. The cross is the largest of any two layers in any run, at any time, over
-    their own bound (corollary 2.1). Rows are numbers of layers and factors of the weights, for the
-    entry variance that the paper prints and for that of the paper it cites.
+    of the others. Of balanced layers gap and bound are both about 0. The stroke is what
+    conservation gives for the end, :math:`|\mathrm{tr}\,C|` over the sum of the norms. The cross is
+    the largest of any two layers in any run, at any time, over their own bound (corollary 2.1).
+    Rows are numbers of layers and factors of the weights, for the entry variance that the paper
+    prints and for that of the paper it cites.
     """
     rows = _rows(results)
     ax.set_title("Gaps stay below the bound, and close")
