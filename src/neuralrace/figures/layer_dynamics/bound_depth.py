@@ -37,7 +37,8 @@ RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
 LOW = 0.1
 """Share of the target up to which growth is a plateau."""
-RUN: dict[str, Any] = {"linewidth": 0.8}
+THIN: dict[str, Any] = {"linewidth": 0.8, "alpha": 1}
+"""Lines of bounds with the constants of a run."""
 
 
 @Figure(
@@ -107,7 +108,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         end = (strength / quoted).isel(time=-1)
         run, look = {"seed": style.median_seed(end)}, _look(cell)
         ax.plot(cell.flow_time, (strength / quoted).sel(run), **look)
-        ax.plot(cell.flow_time, (strength / bound).sel(run), **look | RUN | {"alpha": 1})
+        ax.plot(cell.flow_time, (strength / bound).sel(run), **look | THIN)
         ends.append(style.settling_time(strength.sel(run), cell.flow_time))
     ax.axhline(1, **style.GUIDE)
     ax.set(yscale="log", xlim=(0, max(ends)), xlabel=r"time (units of $\tau$)")
