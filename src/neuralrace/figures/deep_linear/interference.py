@@ -21,11 +21,10 @@ from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3
 """Smaller shares of the initial cosine are not drawn."""
-RUNS = 4
-"""Number of runs that are drawn."""
 RULES = ("sum", "larger")
 """Squared norms of two vectors that give the decay of their cosine."""
 BLUE = style.categorical(0)
+EXACT = {"color": "black", "linewidth": 0.8, "zorder": 3}
 
 
 @Figure(
@@ -57,12 +56,13 @@ BLUE = style.categorical(0)
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Simulation, the rule of the equation and that of the prose."""
+    """Simulation, the rule of the equation, that of the prose, and the exact solution."""
     return [
         style.handle("simulation", color=BLUE, **style.SIMULATION),
         style.BAND,
         style.handle("sum of squared norms", **style.THEORY),
-        style.handle("Saxe et al., prose: larger norm", **style.PAPER),
+        style.handle("Saxe et al.: larger", **style.PAPER),
+        style.handle("e: exact solution", **EXACT),
     ]
 
 
@@ -144,17 +144,26 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Largest distance of each cosine from the first-order equation, over its start.
 
-    Dots are pairs of modes in 20 runs, bars medians. Of two modes there is nothing of second order.
+    Medians, quartiles and ranges over all pairs of modes in 20 runs. Of two modes there is nothing
+    of second order.
     """
     many = results.cell("interference_many")
     cells = [*_pairs(results), many]
     count = int((many.strength != 0).sum())
-    dots = {"marker": "o", "markersize": 1.5, "color": BLUE}
     errors = [ufuncs.log10(cell.get("metrics", "first_order_error")) for cell in cells]
     low = int(np.floor(min(float(error.min()) for error in errors)))
     high = int(np.ceil(max(float(error.max()) for error in errors)))
-    for position, error in enumerate(errors):
-        style.single_runs(ax, position, error, 0.4, **dots)
+    ax.boxplot(
+        [error.values[np.isfinite(error.values)] for error in errors],
+        positions=range(len(errors)),
+        widths=0.5,
+        whis=(0, 100),
+        patch_artist=True,
+        boxprops={"facecolor": (*BLUE, 0.4), "linewidth": 0.6},
+        medianprops={"color": "black", "linewidth": 1.2},
+        whiskerprops={"color": BLUE},
+        capprops={"color": BLUE},
+    )
     ax.set_ylim(low, high)
     ax.set_yticks(range(low, high + 1), [f"$10^{{{power}}}$" for power in range(low, high + 1)])
     style.named_columns(ax, [*map(_strengths, cells[:-1]), f"{count} modes"])
@@ -163,10 +172,11 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Cosine between the two weakest of six modes, in four runs.
+    """Cosine between the two weakest of six modes, in two of 20 runs.
 
-    Dashed, the exact solution, which has second-order effects; thin, the equation without them. The
-    number is the largest distance of a mode from the exact solution, over all runs.
+    They are those whose distance from the first-order equation (dashed) is the largest and the
+    median. The exact solution (full) has second-order effects. The number is the largest distance
+    of a mode from the exact solution, over all runs.
     """
     cell = results.cell("interference_many")
     gram, time = _gram(cell), cell.flow_time
@@ -175,15 +185,16 @@ def panel_e(results: Results, ax: Axes) -> None:
     law = gram.copy(data=first_order_interference(time.values, gram.values)).isel(weakest)
     simulated = gram.copy(data=cosines(gram.values)).isel(weakest)
     exact = solved.copy(data=cosines(solved.values)).isel(weakest)
-    for run in range(min(RUNS, simulated.sizes["seed"])):
-        ax.plot(time, law.isel(seed=run), **style.GUIDE)
+    ranked = np.argsort(np.nan_to_num(abs(law - simulated).max("time").values))
+    for run in {int(ranked[-1]), int(ranked[len(ranked) // 2])}:
         ax.plot(time, simulated.isel(seed=run), color=BLUE, **style.SIMULATION)
-        ax.plot(time, exact.isel(seed=run), **style.THEORY)
+        ax.plot(time, exact.isel(seed=run), **EXACT)
+        ax.plot(time, law.isel(seed=run), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"cosine $\epsilon_{ij}$")
     ax.set_xlim(0, style.settling_time(exact, time))
     off = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
-    note = f"dashed: exact solution,\nmodes within {off:.1%}\nthin: sum of norms"
-    ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+    note = f"modes within {off:.1%}\nof the exact solution"
+    ax.text(0.98, 0.05, note, transform=ax.transAxes, ha="right", fontsize=6.5)
     ax.set_title("The exact solution holds")
 
 

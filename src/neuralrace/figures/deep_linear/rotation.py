@@ -25,10 +25,9 @@ OPEN = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize"
 
 
 @Figure(
-    layout="ab;cd",
+    layout="aaaaabbb;ccccdddd",
     height=3.9,
     heights=(1, 1.1),
-    widths=(1.25, 1),
     cf={"a": "2nd paragraph", "b": "1st paragraph", "c": "last sentence", "d": "last sentence"},
     reads={
         "rotation": {"trajectory": "mode_strength", "theory": "mode_strength"},
@@ -65,8 +64,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
         shades = style.heat(frame, matrix.round(9), -most, most, aspect="equal")
         frame.set_xlabel(name)
-    bar = {"label": "correlation", "ticks": (-most, 0, most), "shrink": 0.8, "pad": 0.02}
-    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
+    side = frames[-1].inset_axes((1.05, 0, 0.07, 1))
+    ax.figure.colorbar(shades, cax=side, label="correlation", ticks=(-most, 0, most))
     ax.set_title("A rotated task is diagonal in its basis")
 
 
@@ -83,7 +82,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     rotated = last.get("trajectory", "mode_strength").isel(init_scale=0).mean("seed")
     for mode, colour in style.mode_colours(first.strength).items():
         ax.plot(first.flow_time[every], rotated.sel(mode=mode)[every], color=colour, **OPEN)
-    ax.set_title("Both tasks are learned in the same way")
+    ax.set_title("Both are learned alike")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -102,7 +101,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.stairs(share, EDGES, label=name, **line)
     fine = np.linspace(EDGES[0], EDGES[-1], 100)
     ax.plot(fine, norm.pdf(fine), **style.THEORY)
-    ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, 0.55))
+    ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, 0.65))
     ax.legend(loc="upper left", title="drawn from", alignment="left")
     ax.set_title("Normal weights stay normal in any basis")
 

@@ -27,6 +27,8 @@ RUNS = 4
 """Number of runs of each mode and start that are drawn."""
 SIDE = 2.4
 """Half the side of the plane."""
+CLEAR = 0.2
+"""Distance of arrows from runs."""
 ARROWS = 17
 """Arrows along a side of the plane."""
 NOTE = {"fontsize": 6.5, "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}, "zorder": 5}
@@ -53,7 +55,8 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     r"""Field of gradient flow (arrows), targets :math:`ab = s` (thick, grey) and single runs.
 
-    Runs of all modes start at dots, four from each init scale; dashed, the hyperbolas that they
+    Runs of all modes start at markers, four from each init scale (circles the smaller one, squares
+    the larger); dashed, the hyperbolas that they
     keep. In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b` changed where
     :math:`s < 0`, all modes share one field. The numbers :math:`a` and :math:`b` of a run are
     :math:`(|a + b| \pm |a - b|)/2`, the larger one for the vector that starts longer; the flow does
@@ -62,18 +65,21 @@ def panel_a(results: Results, ax: Axes) -> None:
     over their length, mean over all runs and modes of a scale.
     """
     cell = finest(results, "unaligned")
-    _draw_field(ax)
+    drawn = []
     for mode, colour in style.mode_colours(cell.strength).items():
-        for a, b in _runs(cell, mode):
+        for scale, a, b in _runs(cell, mode):
+            drawn.append(np.array([a, b]))
             ax.plot(a, b, color=colour, **style.SIMULATION)
-            ax.plot(a[0], b[0], color=colour, marker="o", zorder=4)
+            ax.plot(a[0], b[0], color=colour, marker=style.marker(scale), zorder=4)
             kept = float(a[0] ** 2 - b[0] ** 2)
             along = (a, np.sign(b[-1]) * np.sqrt(np.clip(a**2 - kept, 0, None)))
             other = (np.sign(a[-1]) * np.sqrt(np.clip(b**2 + kept, 0, None)), b)
             ax.plot(*(other if kept > 0 else along), **style.THEORY)
     gaps = cell.get("metrics", "final_gap").mean(("seed", "mode"))
-    text = "\n".join(f"scale {float(x['init_scale']):g}: {float(x):.2f}" for x in gaps)
-    ends = f"distance of $a$ and $b$\nat the end, over length\n{text}"
+    names = ("circles", "squares")
+    text = [f"{name}: {float(x):.2f}" for name, x in zip(names, gaps, strict=False)]
+    ends = "\n".join(["distance at the end", *text])
+    _draw_field(ax, np.concatenate(drawn, axis=1))
     ax.text(-0.96 * SIDE, -0.96 * SIDE, ends, va="bottom", **NOTE)
     ax.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), aspect="equal")
     ax.set(xlabel=r"encoder $a/\sqrt{|s|}$", ylabel=r"decoder $b/\sqrt{|s|}$")
@@ -125,9 +131,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_title("The product $|a + b||a - b|$ is conserved")
 
 
-def _draw_field(ax: Axes) -> None:
-    """Arrows along gradient flow, both branches of the target, and the stable manifold."""
+def _draw_field(ax: Axes, runs: np.ndarray) -> None:
+    """Arrows along gradient flow but near runs, the branches of the target, the stable manifold."""
     a, b = np.meshgrid(*[np.linspace(-SIDE, SIDE, ARROWS)] * 2)
+    near = np.hypot(a[..., None] - runs[0], b[..., None] - runs[1]).min(-1) < CLEAR
+    a, b = a[~near], b[~near]
     speed = np.hypot(b, a) * abs(1 - a * b)
     # Lengths grow with the root of the speed, so that slow and fast parts are both seen.
     scale = (1 - a * b) / np.sqrt(np.where(speed > 0, speed, 1))
@@ -141,8 +149,8 @@ def _draw_field(ax: Axes) -> None:
     ax.text(1.05, -1.45, "never learned: $a = -b$", **NOTE)
 
 
-def _runs(cell: CellResults, mode: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The numbers a and b of a mode over time, in units of the root of its strength."""
+def _runs(cell: CellResults, mode: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """Init scale (its position), a and b over time, in units of the root of the strength."""
     s = cell.strength.sel(mode=mode)
     encoder, decoder, _ = (diagonal(block).sel(mode=mode) for block in vectors(cell))
     runs = []
@@ -157,7 +165,8 @@ def _runs(cell: CellResults, mode: int) -> list[tuple[np.ndarray, np.ndarray]]:
             pair = [half_sum, np.sign(float(s)) * half_difference]
             if encoder.isel(start) < decoder.isel(start):
                 pair.reverse()
-            runs.append(tuple((-1) ** seed * x for x in pair))
+            first, second = ((-1) ** seed * x for x in pair)
+            runs.append((scale, first, second))
     return runs
 
 

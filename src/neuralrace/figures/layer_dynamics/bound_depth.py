@@ -10,6 +10,8 @@ of Glorot and Bengio neither holds (c, d). The paper does not print the factor o
 it is 1.
 """
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -29,11 +31,14 @@ COLOURS: dict[int, style.Colour | str] = {1: "0.5"} | dict(
     zip((2, 3, 4), style.sequential(3), strict=True)
 )
 """Colours by number of layers."""
+LINES = {1: "-", 2: "-", 3: style.LINES[1], 4: style.LINES[3]}
+"""Line styles by number of layers."""
 RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
 LOW = 0.1
 """Share of the target up to which growth is a plateau."""
-RUN = {"linestyle": style.THEORY["linestyle"], "linewidth": 0.8}
+THIN: dict[str, Any] = {"linewidth": 0.8, "alpha": 1}
+"""Lines of bounds with the constants of a run."""
 
 
 @Figure(
@@ -64,13 +69,14 @@ RUN = {"linestyle": style.THEORY["linestyle"], "linewidth": 0.8}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Depths, and bounds of a run."""
+    """Depths."""
     return [
         *(
-            style.handle(f"{layers} layer{'s' * (layers > 1)}", color=colour)
+            style.handle(
+                f"{layers} layer{'s' * (layers > 1)}", color=colour, linestyle=LINES[layers]
+            )
             for layers, colour in COLOURS.items()
         ),
-        style.handle("b: constants of the run", color="0.3", **RUN),
     ]
 
 
@@ -89,7 +95,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The strength that theorem 3 bounds over its bound, with the constants that the paper quotes
-    (full) and with those of the run (dashed), of the run of the median largest ratio. A strength is
+    (thick) and with those of the run (thin), of the run of the median largest ratio. A strength is
     the largest layer norm, and the largest gap between two, to the power of the depth. Above 1 the
     curve is no bound.
     """
@@ -100,20 +106,23 @@ def panel_b(results: Results, ax: Axes) -> None:
             for name in ("layer_strength", "quoted_strength_bound", "strength_bound")
         )
         end = (strength / quoted).isel(time=-1)
-        run, colour = {"seed": style.median_seed(end)}, COLOURS[depth(cell)]
-        ax.plot(cell.flow_time, (strength / quoted).sel(run), **line(colour))
-        ax.plot(cell.flow_time, (strength / bound).sel(run), color=colour, **RUN)
+        run, look = {"seed": style.median_seed(end)}, _look(cell)
+        ax.plot(cell.flow_time, (strength / quoted).sel(run), **look)
+        ax.plot(cell.flow_time, (strength / bound).sel(run), **look | THIN)
         ends.append(style.settling_time(strength.sel(run), cell.flow_time))
     ax.axhline(1, **style.GUIDE)
     ax.set(yscale="log", xlim=(0, max(ends)), xlabel=r"time (units of $\tau$)")
-    ax.set(ylabel="strength over bound")
+    ax.set(ylabel="strength over bound", ylim=(None, max(4, ax.get_ylim()[1])))
+    ax.text(0.98, 0.97, "above 1: not a bound", transform=ax.transAxes, ha="right", va="top")
+    ax.text(0.98, 0.03, "thin: constants of the run", transform=ax.transAxes, ha="right")
     ax.set_title("Quoted constants fail at depth 4")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Norm of the product of all weights over that of the target, from both entry variances: of 60
     runs at each depth, that which needs the median time until a tenth of the target is left
-    (circles). One layer is of the printed variance. Below the line growth is a plateau.
+    (circles). One layer is of the printed variance. Below the line growth is a plateau. Numbers are
+    the time there over the time to nine tenths, means over the runs; steady growth has 1/9.
     """
     parts = style.split(ax, 1, 2, sharey=True, sharex=True)[0]
     end = 0.0
@@ -125,20 +134,20 @@ def panel_c(results: Results, ax: Axes) -> None:
             run = {"seed": style.median_seed(needed)}
             share = _product(cell).isel(at).sel(run) / np.linalg.norm(cell.data.sigma_yx)
             time, reached = cell.flow_time.values, float(needed.sel(run))
-            part.plot(time, share, **line(COLOURS[depth(cell)], 2.2))
+            part.plot(time, share, **_look(cell, 2.2))
             if np.isfinite(reached):
                 height = float(np.interp(reached, time, share.values))
                 part.plot([reached], [height], "o", color=COLOURS[depth(cell)], zorder=4)
                 end = max(end, 1.1 * reached)
         part.axhline(LOW, **style.GUIDE)
-        part.text(
-            1,
-            LOW + 0.015,
-            f"{LOW:.0%}",
-            ha="right",
-            color="0.4",
-            transform=part.get_yaxis_transform(),
-        )
+        spent = {
+            depth(cell): float(cell.get("metrics", "plateau_share").isel(unit_scale(cell)).mean())
+            for cell in networks(results, experiment)
+        }
+        known = [f"{layers} layers {mean:.0%}" for layers, mean in spent.items() if mean >= 0]
+        head = f"time below {LOW:.0%}:" if any(spent.values()) else f"never below {LOW:.0%}"
+        note = "\n".join([head, *known] if any(spent.values()) else [head])
+        part.text(0.98, LOW + 0.02, note, ha="right", transform=part.get_yaxis_transform())
         part.set(xlabel=r"time (units of $\tau$)", ylim=(0, None))
         part.set_title(f"variance: {variance}", loc="center")
         part.label_outer()
@@ -147,28 +156,23 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """From both variances (circles as printed, squares of Glorot and Bengio): the largest growth
-    rate, in targets per time; and the time on the plateau below a tenth of the target over the time
-    to nine tenths, which is 1/9 (line) with steady growth. Means and ranges over 60 runs.
+    """Largest growth rate, in targets per time, from both variances (circles as printed, squares
+    of Glorot and Bengio). Means and ranges over 60 runs.
     """
-    parts = style.split(ax, 2, 1, sharex=True)[:, 0]
-    measures = {"peak_growth": "peak rate", "plateau_share": "plateau"}
-    for part, (metric, name) in zip(parts, measures.items(), strict=True):
-        for shift, marker, experiment in zip((-0.12, 0.12), "os", VARIANCES, strict=True):
-            for cell in networks(results, experiment):
-                layers = depth(cell)
-                values = cell.get("metrics", metric).isel(unit_scale(cell))
-                style.points(part, layers + shift, values, color=COLOURS[layers], marker=marker)
-        part.set(ylabel=name, ylim=(0, None), xticks=[2, 3, 4], xlim=(1.6, 4.4))
-        part.label_outer()
-    parts[1].axhline(1 / 9, **style.GUIDE)
-    parts[1].set_xlabel("layers")
+    for shift, marker, experiment in zip((-0.12, 0.12), "os", VARIANCES, strict=True):
+        for cell in networks(results, experiment):
+            layers = depth(cell)
+            values = cell.get("metrics", "peak_growth").isel(unit_scale(cell))
+            look = {"color": COLOURS[layers], "marker": marker, "markersize": 5}
+            style.points(ax, layers + shift, values, **look)
+    ax.set(xlabel="layers", ylabel="largest rate (targets per time)", ylim=(0, None))
+    ax.set(xticks=[2, 3, 4], xlim=(1.6, 4.4))
     handles = [
         style.handle(name, color="0.3", marker=marker, linestyle="")
         for name, marker in zip(VARIANCES.values(), "os", strict=True)
     ]
-    parts[0].legend(handles=handles, loc="upper left", fontsize=6, handlelength=1)
-    ax.set_title("Depth speeds growth from either variance")
+    ax.legend(handles=handles, loc="upper left", handlelength=1)
+    ax.set_title("Depth speeds growth either way")
 
 
 def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
@@ -184,10 +188,21 @@ def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
         u0, plateau = start**layers, float(law.plateau)
         strength = u0 + RISEN * (plateau - u0)
         time = fastest_time(strength, u0, law)
-        ax.plot([*time, 10 * time[-1]], [*strength / plateau, 1], color=COLOURS[layers])
+        ax.plot(
+            [*time, 10 * time[-1]],
+            [*strength / plateau, 1],
+            color=COLOURS[layers],
+            linestyle=LINES[layers],
+        )
         end = max(end, float(time[-1]))
     ax.set(xlabel=r"time (units of $\tau$)", xlim=(0, end or None), ylim=(0, 1.05))
     ax.set_title(f"start, weights \u00d7 {float(norms['init_scale']):g}", loc="center")
+
+
+def _look(cell: CellResults, width: int | float = 3) -> dict[str, Any]:
+    """Properties of the simulated line of a network."""
+    layers = depth(cell)
+    return line(COLOURS[layers], width) | {"linestyle": LINES[layers]}
 
 
 def _product(cell: CellResults) -> xr.DataArray:

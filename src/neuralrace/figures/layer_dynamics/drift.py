@@ -8,10 +8,13 @@ off-diagonal part changes at any step size. But the diagonal, neuron by neuron, 
 difference of squared norms, are conserved (b, c), which the paper does not see.
 """
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
@@ -21,6 +24,8 @@ from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.balance import imbalance
 
+DIAGONAL: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 0.8}
+"""Outline of diagonal entries of a change."""
 ROUNDING = 1e-12
 """Gap of rates over the rates below which it is a rounding error."""
 DRIFTS = {
@@ -53,15 +58,15 @@ DRIFTS = {
     },
 )
 def legend(results: Results) -> style.Handles:
-    """The guide of c."""
-    return [style.handle("c: slope 1", **style.GUIDE)]
+    """None, as all is labelled."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     r""":math:`C` between the first two layers of a linear network, before and after training, and
-    the change; rows and columns are the six hidden units. The run is that of the median drift. The
-    gap of both rates is that along the gradient early in training, over the sum of the rates, the
-    largest of 20 runs of four layers.
+    the change, with its diagonal outlined; rows and columns are the six hidden units. The run is
+    that of the median drift. The gap of both rates is that along the gradient early in training,
+    over the sum of the rates, the largest of 20 runs of four layers.
     """
     cell = networks(results, "growth")[0]
     gap = finest(results, "step_size").get("metrics", "early_relative_rate_gap")
@@ -92,6 +97,10 @@ def panel_c(results: Results, ax: Axes) -> None:
         means = style.point_series(ax, drifts, drifts.values(), **props)
         if index > 0:
             style.slope_one(ax, list(drifts), means[-1])
+        if experiment != "relu":
+            ax.annotate(
+                "slope 1", (min(drifts), means[0]), (8, -5), textcoords="offset points", color="0.4"
+            )
         rates |= set(drifts)
         if experiment == "relu":
             ends.append((means[-1], name, colour))
@@ -116,6 +125,8 @@ def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> Non
         image = style.heat(part, matrix, -high, high, aspect="equal")
         part.set_title(name, loc="center")
         part.spines[["top", "right"]].set_visible(True)
+    for unit in range(len(start)):
+        parts[2].add_patch(Rectangle((unit - 0.5, unit - 0.5), 1, 1, **DIAGONAL))
     parts[0].set_ylabel("hidden unit")
     largest = float(gap.max())
     apart = "rounding error" if largest < ROUNDING else f"up to {largest:.0%}"

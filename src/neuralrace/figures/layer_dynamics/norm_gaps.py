@@ -24,6 +24,8 @@ START: dict[str, Any] = {"color": style.categorical(0), "marker": "o", "markerfa
 END: dict[str, Any] = {"color": style.categorical(0), "marker": "o", "markersize": 4.5}
 IDENTITY: dict[str, Any] = {"color": "black", "marker": "|", "markersize": 7, "zorder": 4}
 LARGEST: dict[str, Any] = {"color": "0.4", "marker": "x", "markersize": 3.5}
+HEADING = 1.25
+"""Width of bold text over that of the same text."""
 EQUAL = 0.01
 """Gap over the sum of the norms below which norms that start equal are called equal."""
 STARTS = {"zero_balanced": "balanced", "orthogonal": "semi-orthogonal"}
@@ -62,20 +64,28 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     r"""Gap over its bound :math:`\sqrt{|\mathrm{tr}\,C|}` (dashed), from the start (open) to the
     end (filled): means over pairs of adjacent layers and over runs, 60 of each random start and 10
-    of the others. The stroke is what conservation gives for the end, :math:`|\mathrm{tr}\,C|` over
-    the sum of the norms. The cross is the largest of any two layers in any run, at any time, over
-    their own bound (corollary 2.1). Rows are numbers of layers and factors of the weights, for the
-    entry variance that the paper prints and for that of the paper it cites.
+    of the others. Of balanced layers gap and bound are both about 0. The stroke is what
+    conservation gives for the end, :math:`|\mathrm{tr}\,C|` over the sum of the norms. The cross is
+    the largest of any two layers in any run, at any time, over their own bound (corollary 2.1).
+    Rows are numbers of layers and factors of the weights, for the entry variance that the paper
+    prints and for that of the paper it cites.
     """
     rows = _rows(results)
     ax.set_title("Gaps stay below the bound, and close")
     ax = style.named_rows(ax, [name for name, _, _ in rows])
     ax.set(xlim=(0, 1.05), xlabel="gap of norms over its bound")
-    ax.tick_params(axis="y", length=0)
+    widths = [
+        style.text_width(name, HEADING * style.RC_PARAMS["ytick.labelsize"]) for name, *_ in rows
+    ]
+    ax.tick_params(axis="y", length=0, pad=max(widths) + 3)
+    for tick, (_, cell, _) in zip(ax.get_yticklabels(), rows, strict=True):
+        tick.set(ha="left", fontweight="normal" if cell is not None else "bold")
     ax.axvline(1, **style.THEORY)
     ax.text(0.99, 0.1, "bound", ha="right", va="center")
     for row, (_, cell, index) in enumerate(rows):
-        if cell is not None:
+        if cell is None:
+            ax.axhline(row - 0.5, **style.GUIDE)
+        else:
             _dumbbell(ax, row, cell, index)
 
 
@@ -139,9 +149,11 @@ def _dumbbell(ax: Axes, row: int, cell: CellResults, index: int) -> None:
     )
     if not adjacent.notnull().any():
         apart = float(relative.max())
-        equal = "equal norms, up to the step size"
+        equal = "gap and bound about 0"
+        if apart < EQUAL:
+            ax.plot(0, row, linestyle="", clip_on=False, **END)
         text = equal if apart < EQUAL else f"gap up to {apart:.0%} of the norms"
-        ax.text(0.02, row, text, va="center")
+        ax.text(0.03, row, text, va="center")
         return
     norms = cell.get("trajectory", "layer_norm").isel(at | {"time": -1})
     sums = norms.rolling(layer=2).sum().isel(layer=slice(1, None)).transpose("seed", "layer")

@@ -45,8 +45,9 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Norms in the run whose layers grow as alike as in the median one of 60; printed variance.
-    Dashed are layers 2 to 4 as conservation gives them from the first.
+    """Growth of each norm since the start, over the mean of all layers at the end, in the run whose
+    layers grow as alike as in the median one of 60; printed variance. Dashed are layers 2 to 4 as
+    conservation gives them from the first. The paper draws the norms themselves.
     """
     _norms(results, "growth", ax)
     ax.set_title("Printed variance: alike")
@@ -78,27 +79,48 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_title("The same at every depth")
 
 
-def _norms(results: Results, experiment: str, ax: Axes) -> None:
-    """Norms of the deepest network over time in one run, and what conservation makes of them."""
+def _growth(
+    results: Results, experiment: str
+) -> tuple[xr.DataArray, xr.DataArray, list[xr.DataArray]]:
+    """Growth of norms of the deepest network in one run, and what conservation makes of it.
+
+    Returns:
+        Time, the growth of each layer, and that of layers from the second on by conservation; over
+        the mean growth at the end.
+    """
     cell = networks(results, experiment)[-1]
-    at, time = unit_scale(cell), cell.flow_time
+    at = unit_scale(cell)
     off = cell.get("metrics", "norm_growth_deviation").isel(at).max("layer")
     seed = {"seed": style.median_seed(off)}
     norms = cell.get("trajectory", "layer_norm").isel(at).sel(seed)
     trace = cell.get("trajectory", "imbalance_trace").isel(at | {"time": 0}).sel(seed)
-    layers = norms["layer"].values
+    grown = norms - norms.isel(time=0)
+    mean = float(grown.isel(time=-1).mean())
+    kept = [
+        (norms.isel(layer=0) ** 2 + float(difference)) ** 0.5
+        for difference in trace.cumsum("pair").transpose("pair").values
+    ]
+    return cell.flow_time, grown / mean, [(curve - curve.isel(time=0)) / mean for curve in kept]
+
+
+def _norms(results: Results, experiment: str, ax: Axes) -> None:
+    """Draws growth over time, on the axis that holds both variances."""
+    time, grown, kept = _growth(results, experiment)
+    layers = grown["layer"].values
     colours = style.sequential(len(layers))
     for layer, colour in zip(layers, colours, strict=True):
-        ax.plot(time, norms.sel(layer=layer), **line(colour))
-    for difference in trace.cumsum("pair").transpose("pair").values:
-        squares: xr.DataArray = norms.isel(layer=0) ** 2 + float(difference)
-        ax.plot(time, squares**0.5, **style.THEORY)
-    end = style.settling_time(norms, time)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, None))
+        ax.plot(time, grown.sel(layer=layer), **line(colour))
+    for curve in kept:
+        ax.plot(time, curve, **style.THEORY)
+    both = [_growth(results, name)[1] for name in VARIANCES]
+    low, high = min(float(x.min()) for x in both), max(float(x.max()) for x in both)
+    margin = 0.05 * (high - low)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="growth of norm over mean at the end")
+    ax.set(xlim=(0, style.settling_time(grown, time)), ylim=(low - margin, high + margin))
     label_ends(
         ax,
         [
-            (float(norms.sel(layer=layer)[-1]), f"$|W_{layer}|$", colour)
+            (float(grown.sel(layer=layer)[-1]), f"$|W_{layer}|$", colour)
             for layer, colour in zip(layers, colours, strict=True)
         ],
     )

@@ -49,8 +49,9 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Frobenius norms of both layers, of their product, and the product of their norms, in the run
     whose layers start as far apart as in the median one; dashed is the bound of eq. 17, with the
-    constants that the paper quotes.
+    constants that the paper quotes, in the upper part on a smaller scale.
     """
+    above, below = style.split(ax, 2, 1, sharex=True, height_ratios=(1, 3.2), hspace=0.06)[:, 0]
     cell = networks(results, "growth")[0]
     time, norms = cell.flow_time, cell.get("trajectory", "layer_norm").isel(init_scale=0)
     run = {"seed": style.median_seed(_gap(norms).isel(time=0))}
@@ -62,20 +63,25 @@ def panel_a(results: Results, ax: Axes) -> None:
     last = {"time": int(np.searchsorted(time.values, end)) - 1}
     first, second = (norms.sel(run | {"layer": layer}) for layer in (1, 2))
     target = float(np.linalg.norm(cell.data.sigma_yx))
-    ax.axhline(target, color=TARGET, linewidth=0.8)
+    below.axhline(target, color=TARGET, linewidth=0.8)
     ends: list[tuple[float, str, Any]] = [(target, r"$|\Sigma^{yx}|$", TARGET)]
-    for curve, colour, name in (
-        (first, FIRST, "$|W_1|$"),
-        (second, SECOND, "$|W_2|$"),
-        (product, PRODUCT, "$|W_2W_1|$"),
-        (factors, NORMS, "$|W_1||W_2|$"),
+    for curve, colour, name, dashes in (
+        (second, SECOND, "$|W_2|$", "-"),
+        (first, FIRST, "$|W_1|$", (0, (2, 1))),
+        (product, PRODUCT, "$|W_2W_1|$", "-"),
+        (factors, NORMS, "$|W_1||W_2|$", "-"),
     ):
-        ax.plot(time, curve, **line(colour))
+        below.plot(time, curve, **line(colour) | {"linestyle": dashes})
         ends.append((float(curve.isel(last)), name, colour))
-    ax.plot(time, bound, **style.THEORY)
-    ends.append((float(bound.isel(last)), "bound,\neq. 17", "black"))
-    ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, None))
-    label_ends(ax, ends)
+    top = 1.1 * max(target, float(factors.max()))
+    for part in (above, below):
+        part.plot(time, bound, **style.THEORY)
+    above.set_ylim(top, max(1.1 * float(bound.max()), 1.5 * top))
+    above.spines["bottom"].set_visible(False)
+    above.tick_params(bottom=False, labelbottom=False)
+    below.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, top))
+    label_ends(above, [(float(bound.isel(last)), "bound,\neq. 17", "black")])
+    label_ends(below, ends)
     ax.set_title("Both layers grow together, below the bound")
 
 
@@ -117,6 +123,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, time, ratio, **props)
         ax.axhline(quoted, **style.PAPER)
         ends.append((float(ratio.isel(time=-1).mean()), name, colour))
+        ends.append((quoted, f"{name} as read", "0.35"))
     ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end))
     label_ends(ax, ends)
     ax.set_title(r"$\kappa_2$ is smaller than read")

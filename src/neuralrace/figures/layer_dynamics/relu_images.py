@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.layers import label_layers, line
 from neuralrace.results.cells import CellResults, Results
 
@@ -31,7 +32,7 @@ SHADES = 0.2
 
 
 @Figure(
-    layout="aabbcc;dddeee",
+    layout="aabbbccc;ddddeeee",
     height=4.4,
     cf={"a": "Fig. 2", "b": "Fig. 2", "d": "conj. 4"},
     reads={
@@ -41,7 +42,7 @@ SHADES = 0.2
     },
 )
 def legend(results: Results) -> style.Handles:
-    """The statement of the paper, and ranges."""
+    """The statement of the paper, and ranges, which in d are over pairs as well."""
     return [style.handle(f"Basu et al.: alike from step {SINCE} on", **style.PAPER), style.BAND]
 
 
@@ -52,7 +53,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     cell = _cell(results)
     _layers(cell, _norms(cell), ax)
     ax.set(ylabel="Frobenius norm")
-    ax.set_title(f"Layer norms on {cell.spec.dataset.name}")
+    ax.set_title(f"Norms on {cell.spec.dataset.name}")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -95,23 +96,29 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     r"""Gap between the rates of :math:`W_{l+1}^\top W_{l+1}` and :math:`W_l W_l^\top` for adjacent
-    layers, over its peak: means over 10 runs. Pairs have the colour of their lower layer.
+    layers, over its peak: mean and range over all pairs and 10 runs.
     """
     cell = _cell(results)
     gaps = cell.get("trajectory", "rate_gap").isel(init_scale=0)
-    _pairs(cell, gaps / gaps.max("time"), ax)
+    shares = (gaps / gaps.max("time")).rename(seed="run").stack(seed=("run", "pair"))
+    style.over_seeds(ax, gaps["time"], shares, color="0.4")
+    _time(gaps["time"], ax)
     ax.set(ylabel="gap of rates over its peak", yscale="log")
     ax.set_title("The gap of growth rates vanishes")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """The same gap over the sum of both rates."""
+    """The same gap over the sum of both rates: means over 10 runs, by pair of layers."""
     cell = _cell(results)
     gaps = cell.get("trajectory", "relative_rate_gap").isel(init_scale=0)
-    _pairs(cell, gaps, ax)
+    ends: list[tuple[float, str, style.Colour]] = []
+    for pair, colour in zip(gaps["pair"].values, _colours(cell), strict=False):
+        mean = gaps.sel(pair=pair).mean("seed")
+        ax.plot(gaps["time"], mean, **line(colour, 2))
+        ends.append((float(mean[-1]), f"{pair}, {pair + 1}", colour))
+    _time(gaps["time"], ax)
     ax.set(ylabel="gap of rates over their sum", ylim=(0, None))
-    layers = [float(layer) for layer in _norms(cell)["layer"].values]
-    style.colour_bar(ax, layers, "layer, or lower of a pair")
+    label_ends(ax, ends)
     ax.set_title("Relative to the rates it levels off")
 
 
@@ -136,15 +143,6 @@ def _layers(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
     _time(time, ax)
     ax.set_ylim(0, None)
     label_layers(ax, curves.isel(time=-1).mean("seed"), colours, "")
-
-
-def _pairs(cell: CellResults, curves: xr.DataArray, ax: Axes) -> None:
-    """The mean of each pair of layers."""
-    time = curves["time"]
-    for pair, colour in zip(curves["pair"].values, _colours(cell), strict=False):
-        mean = curves.sel(pair=pair).mean("seed")
-        ax.plot(time, mean, **line(colour, 2))
-    _time(time, ax)
 
 
 def _time(time: xr.DataArray, ax: Axes) -> None:
