@@ -4,7 +4,8 @@ The paper's proposition 4.2 (Jarvis et al., "Make Haste Slowly") has one gated n
 that of the ReLU network: beside the common pathway, those that are open in C - 1 of C contexts
 (shaded). Here every family of pathways open in q contexts is set beside ReLU networks of three to
 five contexts. With the two initial values free, as in a fit by hand, the closed form of every
-family fits the loss; with nothing fitted the form is the same for q and C - q. Trained families of
+family fits the loss; with nothing fitted the form is the same for q and C - q. Networks with five
+contexts were trained only for the two families whose closed forms with head start are nearest. Trained families of
 fewer contexts follow as well as C - 1 does, and outputs tell more than losses. Markers and bars are
 means and ranges over ten runs.
 """
