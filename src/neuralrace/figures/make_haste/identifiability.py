@@ -102,13 +102,17 @@ def panel_b(results: Results, ax: Axes) -> None:
     alike = max(gaps) < ALIKE * min(gaps)
     (name, props), line = TRAINED["imitation_output_error"], np.mean(gaps)
     first = metric(cells[-1], "imitation_output_error").sel(next(iter(rows[-1].values())))
-    parts[-1].annotate(name, (float(first.mean("seed")), 0), (6, 0), textcoords="offset points",
-                       va="center", color=props["color"])  # fmt: skip
-    parts[-1].annotate("losses:\nall alike" if alike else "losses", (line, 0.04), (-4, 0),
-                       parts[-1].get_xaxis_transform(), "offset points", ha="right",
-                       color=LOSSES["imitation_gap"])  # fmt: skip
     low, high = parts[0].get_xlim()
     parts[0].set_xlim(low, 1.3 * high)
+    both = "losses:\nall alike" if alike else "losses"
+    for text, x, y, colour in (
+        (name, float(first.mean("seed")), 0.8, props["color"]),
+        (both, float(line), 0.1, LOSSES["imitation_gap"]),
+    ):
+        left = x < np.sqrt(low * high)
+        parts[-1].annotate(text, (x, y), (6 if left else -6, 0), parts[-1].get_xaxis_transform(),
+                           "offset points", ha="left" if left else "right", va="center",
+                           color=colour)  # fmt: skip
     parts[len(parts) // 2].set_xlabel("distance from the ReLU network when trained")
     ax.set_title("Outputs tell families apart better than losses")
 
