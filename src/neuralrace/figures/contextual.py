@@ -243,19 +243,17 @@ def draw_outputs(
     relu_run: tuple[CellResults, int],
     reln_run: tuple[CellResults, int],
     levels: Sequence[float],
-) -> float:
+) -> None:
     """Outputs of a ReLU network, of a gated network at the same losses, and their difference.
 
     Rows are samples, by context. Columns are properties, those that hold in all contexts first.
+    Differences have the scale of the outputs; the largest one is written below.
 
     Args:
         ax: axes of a panel, which are split into three rows and a column for each level.
         relu_run: the ReLU network, and the seed of its run.
         reln_run: the gated network, and the seed of its run; its outputs are interpolated.
         levels: losses over initial loss; the nearest snapshots of the ReLU network are drawn.
-
-    Returns:
-        The largest difference of an output.
     """
     cell, _ = relu_run
     dataset, targets = task(cell), cell.data.y
@@ -263,11 +261,13 @@ def draw_outputs(
     moments = nearest_snapshots(losses, levels)
     pairs = [(outputs[m], outputs_at_loss(losses[m], *snapshots(*reln_run))) for m in moments]
     most = max(float(abs(one - other).max()) for one, other in pairs)
+    least, highest = float(targets.min()), float(targets.max())
+    span = highest - least
     grid = style.split(ax, 3, len(moments), sharex=True, sharey=True)
     for column, moment, pair in zip(grid.T, moments, pairs, strict=True):
         for part, matrix in zip(column[:2], pair, strict=True):
-            shades = style.heat(part, matrix, targets.min(), targets.max())
-        differences = style.heat(column[2], pair[0] - pair[1], -most, most)
+            shades = style.heat(part, matrix, least, highest)
+        differences = style.heat(column[2], pair[0] - pair[1], -span, span)
         column[0].set_title(f"loss {losses[moment]:.2f}", loc="center")
     blocks = block_sizes(dataset)
     names = ["all", *map(str, range(1, len(blocks)))]
@@ -277,10 +277,13 @@ def draw_outputs(
         part.label_outer()
     for part, name in zip(grid[:, 0], ("ReLU", "gated", "difference"), strict=True):
         part.set_ylabel(name)
-    grid[2, len(moments) // 2].set_xlabel("properties that hold in all contexts, or in one")
+    # Centred below all columns: with an even number of them, below the gap in the middle.
+    grid[2, (len(moments) - 1) // 2].set_xlabel(
+        f"properties that hold in all contexts, or in one (largest difference {most:.2f})",
+        x=0.5 if len(moments) % 2 else 1.02,
+    )
     ax.figure.colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
     ax.figure.colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
-    return most
 
 
 def block_sizes(dataset: Contextual) -> list[int]:

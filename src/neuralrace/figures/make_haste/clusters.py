@@ -6,16 +6,19 @@ k-means into k clusters. Rows are clusters, columns are samples by context; the 
 the larger the share of a cluster that is open. A pathway is made of each cluster, open where more
 than half of it is; the contexts that it is open in stand on the left, with the share of the gates
 that the cluster holds. The paper's gated network has a common pathway and one for each pair of
-contexts; titles tell whether one of them is missing. A cluster that lumps units of several kinds
-together is dulled. As a control, the last panel has gates of the start alone, before anything is
-learned. Gates are of 700 units in each of ten runs.
+contexts; titles tell whether one of them is missing. Where a cluster lumps units of several kinds
+together, a third to two thirds of it are open, which is hatched. As a control, the last panel
+has gates of the start alone, before anything is learned. Gates are of 700 units in each of ten
+runs.
 """
+
+from typing import Any
 
 import numpy as np
 import seaborn as sns
 from jaxtyping import Bool
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
@@ -34,6 +37,10 @@ CLOSED_IN = (
 """Clusters that are closed in one context, by context; the first is green in the paper."""
 OTHER = (0.35, 0.35, 0.35)
 """All other clusters."""
+MIXED = (1 / 3, 2 / 3)
+"""Open shares of a cluster in a context between which it is mixed."""
+HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
+WORDS = {3: "three", 4: "four", 5: "five", 6: "six"}
 
 
 @Figure(
@@ -48,10 +55,13 @@ OTHER = (0.35, 0.35, 0.35)
 )
 def legend(results: Results) -> style.Handles:
     """Shades; rows have names."""
-    shades = {"all units of a cluster are open": 0.0, "half": 0.5, "none": 1.0}
+    shades = {"all units of a cluster are open": 0.0, "none": 1.0}
     return [
-        Patch(facecolor=str(0.35 + 0.65 * shade), edgecolor="0.35", linewidth=0.5, label=name)
-        for name, shade in shades.items()
+        *(
+            Patch(facecolor=str(0.35 + 0.65 * shade), edgecolor="0.35", linewidth=0.5, label=name)
+            for name, shade in shades.items()
+        ),
+        Patch(facecolor="0.75", label="about half: mixed", **HATCH),
     ]
 
 
@@ -99,6 +109,11 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     colours = np.array(list(map(colour, opened)))
     shade = centroids.values[..., None]
     ax.imshow(1 - shade * (1 - colours[:, None]), aspect="auto", interpolation="nearest")
+    open_share = [centroids.values[:, contexts == c].mean(axis=1) for c in numbers]
+    for column, share in enumerate(open_share):
+        for row in np.flatnonzero((share > MIXED[0]) & (share < MIXED[1])):
+            place = (column * task.objects - 0.5, row - 0.5)
+            ax.add_patch(Rectangle(place, task.objects, 1, fill=False, **HATCH))
     names = [", ".join(str(n + 1) for n in np.flatnonzero(row)) or "mixed" for row in opened]
     labels = [f"{name}\n{share:.0%}" for name, share in zip(names, shares.values, strict=True)]
     ax.set_yticks(range(len(labels)), labels)
@@ -109,8 +124,17 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     ax.set_xlabel("sample, by context")
     share = metric(cell, "reln_gates_found", source=source).sel(clusters=count)
     missing = task.contexts + 1 - round(float(share) * (task.contexts + 1))
+    absent = [
+        c for c in range(task.contexts) if not (opened == (numbers != numbers[c])).all(1).any()
+    ]
+    if not missing:
+        found = f"all {WORDS.get(task.contexts + 1, 'found')}"
+    elif missing == len(absent) == 1 and task.contexts == 3:
+        pair = ", ".join(str(c + 1) for c in range(task.contexts) if c not in absent)
+        found = f"${pair}$ missing"
+    else:
+        found = "incomplete"
     name = f"$k$ = {count}" if source == "training" else "Start"
-    found = "incomplete" if missing else "complete"
     ax.set_title(f"{name}: {found}")
 
 

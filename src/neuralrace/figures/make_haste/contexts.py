@@ -94,14 +94,15 @@ def _draw_values(results: Results, common: bool, ax: Axes) -> None:
             curve = stated.isel(pathway_mode=group).mean("pathway_mode")
             part.plot(cell.flow_time, curve, **style.PAPER)
         contextual.draw_singular_values(part, cell, pathways)
-        part.set(xlim=(0, _end(relu)), ylim=(0, 1.45 * part.dataLim.y1), xlabel=style.FLOW_TIME)
+        part.set(xlim=(0, _end(relu)), ylim=(0, 1.4 * part.dataLim.y1), xlabel=style.FLOW_TIME)
         off = metric(cell, "pathway_error_sup").isel(pathway=pathways)
         near, far = (
             float(off.sel(solution=solution).max("pathway").mean("seed"))
             for solution in ("pathway_modes", "staged_modes")
         )
-        text = f"theory {near:.1%} off,\nclosed form {far:.0%}"
+        text = f"theory {near:.1%} off, closed form {far:.0%}"
         part.text(0.98, 0.97, text, ha="right", va="top", transform=part.transAxes, fontsize=6.5)
+        part.yaxis.set_major_formatter("{x:.1f}")  # as wide as in a
     parts[0].set_ylabel("singular value")
 
 

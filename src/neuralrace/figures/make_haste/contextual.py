@@ -74,7 +74,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     style.over_seeds(inset, cell.flow_time, loss, **contextual.RELU)
     _draw_candidates(ax, cell)
     _draw_candidates(inset, cell)
-    inset.set(xlim=(0.6 * drop, 1.6 * drop), ylim=(2 * FIRST - 1.03, 1.03))
+    tags = (RELN, "100 units", 9, "left"), (WIDE, "wide", -6, "right")
+    initial = float(smallest_scale(cell.get("trajectory", "loss")).isel(time=0).mean("seed"))
+    for name, tag, shift, side in tags:
+        theory = smallest_scale(cell.get("theory", "candidate_loss", candidate=name)).mean("seed")
+        time = float(cell.flow_time[int((theory > FIRST * initial).sum()) - 1])
+        inset.annotate(tag, (time, FIRST), (shift, 0), textcoords="offset points", va="center",
+                       ha=side, color=STYLES[name]["color"], fontsize=6.5)  # fmt: skip
+    inset.set(xlim=(0.4 * drop, 1.6 * drop), ylim=(2 * FIRST - 1.03, 1.03))
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
@@ -79,7 +80,8 @@ def panel_a(results: Results, ax: Axes) -> None:
                 continue
             left = speed == fastest and len(by_speed) > 1
             part.annotate(
-                "$q$ = " + ", ".join(map(str, numbers)), (half, 0.5), (-5 if left else 5, 0),
+                "$q$ = " + ", ".join(map(str, numbers)), (half, 0.5),
+                (-9, -9) if left else (5, 0),
                 textcoords="offset points", ha="right" if left else "left", fontsize=6.5,
                 color=contextual.family_props((numbers[-1],))["color"],
             )  # fmt: skip
@@ -136,7 +138,9 @@ def panel_d(results: Results, ax: Axes) -> None:
         theory = smallest_scale(theory).isel(at).mean(["pathway", "seed"])
         style.over_seeds(ax, cell.flow_time, values, **_props(numbers))
         ax.plot(cell.flow_time, theory, **style.THEORY)
-    ax.set(xlabel=SHORT, ylabel="first singular value", yscale="log")
+    ax.set(xlabel=SHORT, yscale="log")
+    ax.set_ylabel("first singular value", labelpad=8)
+    ax.yaxis.set_major_locator(LogLocator(100))
     ax.set_xlim(0, float(cell.flow_time[-1]))
     ax.text(0.36, 0.45, "$q$ = 1", color=_colour(families, 0), transform=ax.transAxes)
     ax.text(0.03, 0.88, "$q$ = 2", color=_colour(families, -1), transform=ax.transAxes)

@@ -11,9 +11,10 @@ bands ranges over runs, 10 of the ReLU network and 5 of each gated network. Theo
 all pathways) starts from the initial weights, with nothing fitted.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -26,6 +27,16 @@ OTHERS = {
     "objects_gated": ("a pathway an object", {"color": style.categorical(9)}),
 }
 """Names and colours of networks with other pathways, by experiment."""
+NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
+    "a pathway a sample": (0.6, (6, 0), "left"),
+    "a pathway an object": (0.25, (5, 2), "left"),
+    "gated, $q$ = 1": (0.06, (2, 5), "left"),
+    "gated, $q$ = 2": (0.028, (-6, -6), "right"),
+    "ReLU network": (0.14, (10, 11), "left"),
+}
+"""Loss at which the name of a curve stands, its offset in points and its alignment."""
+LED = "ReLU network"
+"""The name with a line to its curve, as another curve lies between."""
 FAMILIES: tuple[contextual.Numbers, ...] = ((2,), (1,))
 COMMON = {"color": "0.35"}
 LATE = 0.05
@@ -53,9 +64,8 @@ LEAST = 1e-4
     },
 )
 def legend(results: Results) -> style.Handles:
-    """The ReLU network, and gated networks by their gates."""
-    networks = [("ReLU network", contextual.RELU), *((n, p) for n, _, p in _networks(results))]
-    return [style.handle(name, **style.SIMULATION | props) for name, props in networks]
+    """Theory; lines have names."""
+    return [style.handle("theory, joint modes of all pathways", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -68,12 +78,15 @@ def panel_a(results: Results, ax: Axes) -> None:
     first = contextual.level_time(networks[0][1], LATE)
     ax.axhline(LATE, **style.GUIDE)
     ratios: dict[str, float] = {}
-    for _, cell, props in networks:
+    for name, cell, props in networks:
         theory = {"pathway_modes": style.THEORY} if "loss" in cell.theory else {}
         draw_relative_loss(ax, cell, props, theory)
         time = contextual.level_time(cell, LATE)
         ax.plot(time, LATE, "o", zorder=4, **props)
         ratios[f"{time / first:.2f}"] = time
+        curve = relative_loss(cell.get("trajectory", "loss")).mean("seed")
+        _name_curve(ax, name, cell, curve, props["color"])
+    _name_curve(ax, "ReLU network", relu, loss.mean("seed"), style.COLOURS["relu"])
     for text, time in ratios.items():
         ax.annotate(text, (time, LATE), (-2, -8), textcoords="offset points", ha="right")
     ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
@@ -114,12 +127,33 @@ def panel_c(results: Results, ax: Axes) -> None:
     relu = results.cell("contextual")
     time = relu.flow_time.values
     loss = relative_loss(relu.get("trajectory", "loss")).mean("seed").values
-    for _, cell, props in _networks(results)[: len(FAMILIES)]:
+    for number, (_, cell, props) in enumerate(_networks(results)[: len(FAMILIES)]):
         other = relative_loss(cell.get("trajectory", "loss")).mean("seed")
         off = abs(np.interp(time, cell.flow_time, other) - loss)
         ax.plot(time, off, **style.SIMULATION | props)
+        at = len(time) // 3
+        place, side = (((8, 4), "left"), ((-2, 7), "right"))[number]
+        ax.annotate(f"$q$ = {contextual.family_name(FAMILIES[number])}", (time[at], off[at]), place,
+                    textcoords="offset points", ha=side, color=props["color"])  # fmt: skip
+    peak = int(off.argmax())
+    left = peak < len(off) / 2
+    ax.annotate("drop of the common pathway", (time[peak], off[peak]), (6 if left else -6, 0),
+                textcoords="offset points", ha="left" if left else "right", va="top",
+                fontsize=6.5)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
     ax.set_title("Both families are farthest off at first")
+
+
+def _name_curve(
+    ax: Axes, name: str, cell: CellResults, loss: xr.DataArray, colour: style.Colour
+) -> None:
+    """Writes the name of a network beside its loss."""
+    level, offset, side = NAMES[name]
+    reached = np.flatnonzero(loss.values <= level)
+    time = float(cell.flow_time[reached[0]]) if len(reached) else 0.0
+    fine = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
+    ax.annotate(name, (time, level), offset, textcoords="offset points", ha=side, va="center",
+                color=colour, arrowprops=fine if name == LED else None)  # fmt: skip
 
 
 def _networks(results: Results) -> list[tuple[str, CellResults, dict[str, Any]]]:

@@ -51,7 +51,7 @@ PLANES = ((0, 1), (2, 3))
 @Figure(
     layout="aab;ccd",
     height=4.5,
-    widths=(1.0, 1.0, 1.2),
+    widths=(1.0, 1.0, 1.35),
     cf={"a": "Fig. 4c", "c": "Fig. 4c"},
     reads={
         "contextual": {
@@ -75,7 +75,8 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Samples in the ReLU network, each joined by a line to itself in the gated network whose
     pathways are open in two contexts. Left are the first two coordinates of the ReLU network, where
-    contexts lie apart, right the next two, where groups of objects do.
+    contexts lie apart, right the next two, where groups of objects do. The
+    disparity is of all coordinates.
     """
     _draw_positions(ax, results, (2,))
     ax.set_title("Pathways of two contexts bring contexts closer")
@@ -120,7 +121,7 @@ def _draw_positions(ax: Axes, results: Results, family: contextual.Numbers) -> N
         part.set(xlabel=f"coordinate {plane[0] + 1}", ylabel=f"coordinate {plane[1] + 1}")
         part.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
     disparity = _measure(relu, "scaling_disparity", family)
-    parts[0].text(-0.95 * reach, -0.95 * reach, f"disparity of all coordinates {disparity:.2f}")
+    parts[0].text(0, -0.9 * reach, f"disparity {disparity:.2f}", ha="center", fontsize=9)
 
 
 def _name_groups(
@@ -162,7 +163,10 @@ def _draw_pairs(ax: Axes, results: Results, family: contextual.Numbers) -> None:
         at = pairs & above
         ax.plot(one[at], other[at], linestyle="", markersize=2.5, alpha=0.6, **props)
     end = 1.08 * max(one[above].max(), other[above].max())
-    ax.set(xlim=(0, end), ylim=(0, end), aspect="equal")
+    ax.set(xlim=(0, end), ylim=(0, end))
+    at, name = context & above, "same context"
+    below = np.clip(other[at].min() - 0.03 * end, 0.1 * end, 0.6 * end)
+    ax.text(one[at].mean(), below, name, ha="center", va="top", color=PAIRS[name]["color"])
     ax.set(xlabel="similarity, ReLU network", ylabel="similarity, gated network")
     correlation = _measure(relu, "similarity_correlation", family)
     error = _measure(relu, "imitation_output_error", family)

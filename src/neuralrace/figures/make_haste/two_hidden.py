@@ -10,6 +10,7 @@ pathway, and its runs vary less. Both come with the width of the layers.
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
@@ -33,9 +34,11 @@ PLATEAUS = (0.7, 0.42, 0.3)
 """Losses over initial loss on plateaus of the gated network."""
 HALF = 0.5
 """Times are relative to the time at this loss over initial loss."""
+NAMED = 0.58
+"""Loss over initial loss at which curves have their names."""
 END = 5.5
 """Last relative time that is drawn."""
-SPREAD = 0.11
+SPREAD = 0.08
 """Half the width of a column of runs."""
 
 
@@ -98,12 +101,12 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Time to a share of the loss over its mean over runs: a marker for each run, bars are medians.
     The gated network has 100 units in each layer of each pathway, the others 700 in each layer.
     """
-    levels = results.cell("two_hidden").get("metrics", "level_time")["loss_level"].values
+    levels = results.cell("two_hidden").get("metrics", "level_time")["loss_level"].values[::2]
     for offset, (name, (_, props)) in zip((-1, 0, 1), NETWORKS.items(), strict=True):
         times = metric(results.cell(name), "level_time")
         deviation = 100 * (times / times.mean("seed") - 1)
         for column, level in enumerate(levels):
-            x = column + 2.7 * SPREAD * offset
+            x = column + 0.29 * offset
             style.single_runs(
                 ax, x, deviation.sel(loss_level=level), SPREAD, markersize=2.5, **props
             )
@@ -122,9 +125,13 @@ def panel_e(results: Results, ax: Axes) -> None:
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> None:
     """Draws the loss of every run, and of the typical run."""
-    _, props = NETWORKS[name]
+    label, props = NETWORKS[name]
     losses = relative_loss(cell.get("trajectory", "loss"))
     for loss in losses:
         ax.plot(time, loss, color=props["color"], linewidth=0.6, alpha=0.6)
     typical = losses.sel(seed=contextual.typical_seed(cell))
     ax.plot(time, typical, color=props["color"], **style.SIMULATION)
+    if len(reached := np.flatnonzero(typical.values <= NAMED)):
+        offset, side = ((-6, -6), "right") if name == "two_hidden" else ((6, 4), "left")
+        ax.annotate(label, (float(time[reached[0]]), NAMED), offset, textcoords="offset points",
+                    ha=side, va="center", color=props["color"])  # fmt: skip
