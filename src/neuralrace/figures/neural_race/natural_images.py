@@ -38,11 +38,11 @@ FEATURES = {
     "random_convolutions": "convolutions",
 }
 """Names of features, the inputs of networks."""
-SHOWN = 5
+SHOWN = 3
 """Largest number of input domains, and of output domains, that are drawn."""
 EXAMPLE = 7
 """Class of the image that is drawn: a digit without rotational symmetry, or a horse."""
-PITCH, CELL = 1.15, 0.23
+PITCH, CELL = 1.75, 0.23
 """Distance of rows, and width of an output unit, in widths of an image."""
 UNITS = 2.8
 """Left end of the output units, in widths of an image."""
@@ -67,7 +67,7 @@ Measure = Callable[[CellResults, str], xr.DataArray]
 
 @Figure(
     layout="ab;ac",
-    height=3.9,
+    height=3.7,
     widths=(1.0, 1.35),
     cf={"a": "Fig. 7a", "b": "Fig. 7b, c"},
     reads={
@@ -85,6 +85,7 @@ def legend(results: Results) -> style.Handles:
     return [
         style.handle("trained pairs", **domains.TRAINED),
         style.handle("untrained pairs", **domains.UNTRAINED),
+        style.handle("ridge regression", **RIDGE),
         style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
     ]
 
