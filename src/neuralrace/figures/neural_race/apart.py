@@ -43,6 +43,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Which pairs of domains are trained (dark); the others are never seen."""
     domains.draw_mask(ax, results.cell("pathways_apart"))
     ax.set_box_aspect(1)
+    ax.set_anchor("N")
     ax.set_title("Far domains share no trained output")
 
 

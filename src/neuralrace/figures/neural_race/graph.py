@@ -26,9 +26,9 @@ ROUNDING = 1e-12
 
 @Figure(
     layout="aac;aad;bbb",
-    height=5.3,
+    height=5.0,
     widths=(1.0, 1.0, 1.1),
-    heights=(0.7, 0.7, 1.15),
+    heights=(0.63, 0.63, 1.15),
     cf={"a": "Fig. 1", "b": "Gradient Flow Reduction"},
     reads={
         "contexts": {

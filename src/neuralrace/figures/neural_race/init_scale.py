@@ -157,7 +157,7 @@ def _name_curves(
     """
     ends = []
     for number, (curve, scale, colour) in enumerate(curves):
-        level, side = (1.5 * LEAST_LOSS, -1) if number else (LEAST_NAMED, 1)
+        level, side = (1.1 * LEAST_LOSS, -1) if number else (LEAST_NAMED, 1)
         text = f"{scale:g}" if number else rf"$\sigma_0$ = {scale:g}"
         left = np.flatnonzero(curve.values < level)
         if float(curve[-1]) >= LEAST_LOSS or not len(left):
@@ -166,10 +166,10 @@ def _name_curves(
         ax.annotate(
             text,
             (float(time[int(left[0])]), level),
-            (4 * side, 0),
+            (3 * side, 0),
             textcoords="offset points",
             color=colour,
-            fontsize=6.5,
+            fontsize=6,
             ha="right" if number else "left",
         )
     label_ends(ax, ends)

@@ -38,11 +38,11 @@ FEATURES = {
     "random_convolutions": "convolutions",
 }
 """Names of features, the inputs of networks."""
-SHOWN = 3
-"""Largest number of input domains, and of output domains, that are drawn."""
+SHOWN, STRIDES = 3, 5
+"""Largest number of input domains, and of output domains, that are drawn, and of strides to all."""
 EXAMPLE = 7
 """Class of the image that is drawn: a digit without rotational symmetry, or a horse."""
-PITCH, CELL = 1.75, 0.23
+PITCH, CELL = 1.95, 0.23
 """Distance of rows, and width of an output unit, in widths of an image."""
 UNITS = 2.8
 """Left end of the output units, in widths of an image."""
@@ -200,9 +200,9 @@ def _set_name(cell: CellResults) -> str:
 
 
 def _chosen_domains(cell: CellResults) -> list[int]:
-    """Indices of a few domains, evenly spaced."""
+    """Indices of the first few of evenly spaced domains."""
     count = cell.spec.dataset.count
-    return sorted({count * number // SHOWN for number in range(SHOWN)})
+    return sorted({count * number // STRIDES for number in range(SHOWN)})
 
 
 def _draw_images(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.ndarray) -> None:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
@@ -43,7 +44,8 @@ Series = tuple[str, list[CellResults], dict[str, Any]]
 
 @Figure(
     layout="abc",
-    height=2.6,
+    height=2.7,
+    widths=(1.4, 1.0, 1.0),
     cf={"a": "Fig. 7b, c"},
     reads={
         "images images_five images_twenty": {
@@ -63,8 +65,8 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Power that untrained pairs explain over what trained ones do, against the share of output
-    domains that are trained, which are neighbours (a band). Lines that leave the axis at triangles go
-    on below, to answers worse than zero. Dotted: the 40% of the source.
+    domains that are trained, which are neighbours (a band). Lines that leave the axis at
+    triangles go on below, to answers worse than zero. Dotted: the 40% of the source.
     """
     series = [
         (name.replace(", band", " domains"), cells, props)
@@ -92,7 +94,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.legend(loc="lower right", title="domains and mask")
     ax.set(xlabel=NUMBER, ylabel=ACCURACY)
     ax.xaxis.set_major_locator(MultipleLocator(2))
-    ax.set_title("Random masks need fewer than bands")
+    ax.set_title("Random masks need fewer")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -105,7 +107,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     _draw(ax, series, "transfer", _number)
     ax.set(xlabel=NUMBER, ylabel=ACCURACY)
     ax.xaxis.set_major_locator(MultipleLocator(2))
-    ax.set_title("Smaller initial weights need fewer")
+    ax.set_title("Small initial weights need fewer")
 
 
 def _draw(
@@ -126,7 +128,7 @@ def _name_fall(
 ) -> None:
     """Marks where a line of medians leaves the axis of explained power below, and names the line.
 
-    The name stands right of the rise if it is `high`, and else left of the lower end.
+    The name stands right of the rise if it is `high`, and else right of the lower end.
     """
     x = [domains.partner_share(cell) for cell in cells]
     medians = [
@@ -139,11 +141,12 @@ def _name_fall(
     ax.annotate(
         name,
         (x[0] if at is None else at, RISE if high else LEAST),
-        (5, 0) if high else (-4, 3),
+        (5, 0 if high else 4),
         textcoords="offset points",
-        ha="left" if high else "right",
         color=props["color"],
         fontsize=6.5,
+        zorder=6,
+        path_effects=[Stroke(linewidth=2, foreground="white"), Normal()],
     )
 
 
