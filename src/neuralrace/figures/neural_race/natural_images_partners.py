@@ -107,7 +107,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     _draw(ax, series, "transfer", _number)
     ax.set(xlabel=NUMBER, ylabel=ACCURACY)
     ax.xaxis.set_major_locator(MultipleLocator(2))
-    ax.set_title("Small initial weights need fewer")
+    ax.set_title("Small weights need fewer")
 
 
 def _draw(
