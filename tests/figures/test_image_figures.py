@@ -67,7 +67,7 @@ def test_images_are_transformed_as_for_the_network(results: Results):
     seen = np.asarray(images.network_inputs(arrays, jnp.asarray(images.images.pixels[[first]])))[
         :, 0
     ]
-    chosen = [0, 2, 4, 6, 8]
+    chosen = [0, 2, 4]
     assert len(shown.images) == len(chosen)
     for picture, domain in zip(shown.images, chosen, strict=True):
         # up to brightness and contrast
@@ -79,18 +79,18 @@ def test_images_are_transformed_as_for_the_network(results: Results):
 
 def test_labels_are_those_of_the_output_domains(results: Results):
     shown = panel("natural_images", results, "a")
-    units = results.cells("images")[0].image_domains.class_order[::2, natural_images.EXAMPLE]
+    units = results.cells("images")[0].image_domains.class_order[:5:2, natural_images.EXAMPLE]
     numbers = [text.get_text() for text in shown.texts if text.get_text().isdigit()]
     assert list(map(int, numbers)) == units.tolist()
     dark = [to_rgb(patch.get_facecolor())[0] < 0.5 for patch in shown.patches]
-    np.testing.assert_array_equal(np.reshape(dark, (5, 10)).argmax(axis=1), units)
+    np.testing.assert_array_equal(np.reshape(dark, (3, 10)).argmax(axis=1), units)
 
 
 def test_lines_join_trained_pairs(results: Results):
     shown = panel("natural_images", results, "a")
     cell = nearest_first(results.cells("images"))[0]
     trained = [line.get_color() == TRAINED["color"] for line in shown.lines]
-    np.testing.assert_array_equal(np.reshape(trained, (5, 5)), mask(cell)[::2, ::2])
+    np.testing.assert_array_equal(np.reshape(trained, (3, 3)), mask(cell)[:5:2, :5:2])
 
 
 def test_errors_are_drawn_at_their_share(results: Results):

@@ -86,6 +86,7 @@ def draw_network(
     labels: Mapping[str, str] | None = None,
     units: int = 4,
     shape: float | None = None,
+    numbered: bool = False,
 ) -> None:
     """Draws a network in columns from left to right, as large as the axes allow.
 
@@ -98,6 +99,7 @@ def draw_network(
         labels: texts beside input and output nodes, above hidden nodes, and above edges `a->b`.
         units: the most units that are drawn of a node; dots replace the others.
         shape: width over height of the drawing; when absent, that of the axes before the layout.
+        numbered: whether the gates of nodes have numbers above them, from 1.
 
     Raises:
         UserError: a route, gate or label of something that is not in the graph.
@@ -121,6 +123,10 @@ def draw_network(
             side = 1 if name in graph.inputs else -1
             offset = side * (boxes[name].width + CELL * len(strips[name])) / 2
             _draw_gate(page, name, strips[name], boxes[name].x + offset, boxes[name].y)
+            for number in range(len(strips[name]) if numbered else 0):
+                middle = boxes[name].x + offset + CELL * (number + (1 - len(strips[name])) / 2)
+                text = str(number + 1)
+                _write(page, middle, boxes[name].y + CELL / 2 + 0.02, text, "center", "bottom")
         _label_node(page, graph, name, boxes[name], labels.get(name, ""))
 
 

@@ -23,9 +23,9 @@ PAIRS = {
 
 
 @Figure(
-    layout="ab;cd",
-    height=4.7,
-    heights=(1.35, 1),
+    layout="aabbb;ccddd",
+    height=5.0,
+    heights=(1.5, 1),
     cf={"a": "Fig. 4d", "b": "Fig. 4g"},
     reads={
         "pathways_apart": {
@@ -43,7 +43,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Which pairs of domains are trained (dark); the others are never seen."""
     domains.draw_mask(ax, results.cell("pathways_apart"))
     ax.set_box_aspect(1)
-    ax.set_title("Far domains have no trained output in common")
+    ax.set_anchor("N")
+    ax.set_title("Far domains share no trained output")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

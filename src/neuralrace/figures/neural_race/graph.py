@@ -26,9 +26,9 @@ ROUNDING = 1e-12
 
 @Figure(
     layout="aac;aad;bbb",
-    height=5.3,
+    height=5.0,
     widths=(1.0, 1.0, 1.1),
-    heights=(0.8, 0.8, 1.0),
+    heights=(0.63, 0.63, 1.15),
     cf={"a": "Fig. 1", "b": "Gradient Flow Reduction"},
     reads={
         "contexts": {
@@ -51,7 +51,7 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """The network. Each coloured line is a pathway from a modality to a task; cells at a node are
-    its gates in the contexts, first to last.
+    its gates in the numbered contexts.
     """
     cell = results.cell("contexts")
     network = cell.spec.network
@@ -64,7 +64,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     }
     labels |= {name: f"{name} module\n{network.nodes[name]} units" for name in network.hidden}
     routes = {path: style.categorical(index) for index, path in enumerate(network.pathways)}
-    diagrams.draw_network(ax, network, routes, network.gates, labels, shape=1.5)
+    diagrams.draw_network(ax, network, routes, network.gates, labels, shape=1.75, numbered=True)
     lines = []
     for context in range(len(next(iter(network.gates.values())))):
         ends = (

@@ -16,24 +16,28 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
+from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
+from neuralrace.figures.ends import label_ends
 from neuralrace.results.cells import CellResults, Results
 
 LEAST_LOSS = 1e-5
 """Lower end of the axis of the loss."""
+LEAST_NAMED = 0.03
+"""Height at which the curve of the smallest scale is named, if it leaves the axis of the loss."""
 LEAST_NUMBER = 0.01
 """Smaller numbers at matrices are given as below it."""
 SCALE = r"init scale $\sigma_0$"
 
 
 @Figure(
-    layout="aabbee;cccddd",
+    layout="aabbcc;dddeee",
     height=5.2,
     widths=(1.0, 1.0, 0.8, 1.2, 1.2, 1.2),
     heights=(1.0, 1.1),
-    cf={"a": "Fig. 6a", "b": "Fig. 6b", "c": "Fig. 6c", "d": "Fig. 6d"},
+    cf={"a": "Fig. 6a", "b": "Fig. 6b", "d": "Fig. 6c", "e": "Fig. 6d"},
     reads={
         "init_scale": {
             "trajectory": "loss pair_outputs similarity",
@@ -56,16 +60,25 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss over its start: small weights wait on plateaus, large ones learn fastest at once."""
+    """Loss over its start: small weights wait on plateaus, large ones learn fastest at once. Thick
+    with bands: the scales that are named; thin: means of the scales between them.
+    """
     cell = results.cell("init_scale")
     loss = cell.get("trajectory", "loss")
     loss = loss / loss.isel(time=0, drop=True)
     scales = loss["init_scale"].values
+    chosen, ends = _chosen(scales), []
     for index, colour in zip(scales.argsort(), style.sequential(len(scales)), strict=True):
-        style.over_seeds(ax, cell.flow_time, loss.isel(init_scale=index), color=colour)
+        values = loss.isel(init_scale=index)
+        if index not in chosen:
+            mean = values.mean("seed")
+            ax.plot(cell.flow_time, mean, color=colour, linewidth=0.7, alpha=0.5)
+            continue
+        style.over_seeds(ax, cell.flow_time, values, color=colour)
+        ends.append((values.mean("seed"), float(scales[index]), colour))
     ax.set(yscale="log", ylim=(LEAST_LOSS, 1.5), ylabel="loss over initial loss")
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
-    style.colour_bar(ax, np.sort(scales).tolist(), SCALE)
+    _name_curves(ax, cell.flow_time, ends)
     ax.set_title("Stages from small weights alone")
 
 
@@ -79,28 +92,11 @@ def panel_b(results: Results, ax: Axes) -> None:
         off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": "", "zorder": 4}
         ax.plot(at, [domains.FLOOR] * len(at), **off_axis)
     ax.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
+    ax.xaxis.set_major_locator(MultipleLocator(0.5))
     ax.set_title("Small weights transfer")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Cosines between all items of all input domains in the first hidden layer; numbers are those
-    of one item in two domains.
-    """
-    bar = {"label": "cosine", "ticks": (-1, 0, 1)}
-    _draw_maps(results, ax, domains.draw_similarity, "final_similarity_across", bar)
-    ax.set_title("From small weights, domains share representations")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Outputs of all pairs of domains, trained ones within the lines; numbers are relative errors
-    of untrained pairs. Values beyond the range of the targets have its end colours.
-    """
-    bar = {"label": "output", "extend": "both"}
-    _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", bar)
-    ax.set_title("From large weights, outside the lines is noise")
-
-
-def panel_e(results: Results, ax: Axes) -> None:
     """Rate of learning at the start over its largest value: 1 in an exponential decay. Numbers are
     separate drops of the loss: maxima of its relative rate.
     """
@@ -111,8 +107,29 @@ def panel_e(results: Results, ax: Axes) -> None:
         ax.annotate(
             f"{float(drops):.2g}", at, (0, 4), textcoords="offset points", ha="center", fontsize=6
         )
+    first = _scales(share)[0], float(share[0].max())
+    ax.annotate("drops:", first, (-4, 13), textcoords="offset points", fontsize=6)
+    ax.xaxis.set_major_locator(MultipleLocator(0.5))
     ax.set(ylabel="initial over largest rate", ylim=(-0.03, 1.1), xlabel=SCALE)
     ax.set_title("Large weights start fastest")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Cosines between all items of all input domains in the first hidden layer; numbers are those
+    of one item in two domains.
+    """
+    bar = {"label": "cosine", "ticks": (-1, 0, 1)}
+    _draw_maps(results, ax, domains.draw_similarity, "final_similarity_across", bar)
+    ax.set_title("From small weights, domains share representations")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Outputs of all pairs of domains, trained ones within the lines; numbers are relative errors
+    of untrained pairs. Values beyond the range of the targets have its end colours.
+    """
+    bar = {"label": "output", "extend": "both"}
+    _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", bar)
+    ax.set_title("From large weights, outside the lines is noise")
 
 
 def _metric(results: Results, name: str) -> xr.DataArray:
@@ -125,6 +142,39 @@ def _scales(values: xr.DataArray) -> Sequence[float]:
     return values["init_scale"].values.tolist()
 
 
+def _chosen(scales: np.ndarray) -> list[int]:
+    """Indices of the smallest, the middle and the largest init scale."""
+    order = scales.argsort().tolist()
+    return list(dict.fromkeys([order[0], order[len(order) // 2], order[-1]]))
+
+
+def _name_curves(
+    ax: Axes, time: xr.DataArray, curves: Sequence[tuple[xr.DataArray, float, style.Colour]]
+) -> None:
+    """Names curves, (time), at their ends, or beside the curve if they leave the axes below.
+
+    The first one is named right of a fall, in full, and others near the lower end on their left.
+    """
+    ends = []
+    for number, (curve, scale, colour) in enumerate(curves):
+        level, side = (1.1 * LEAST_LOSS, -1) if number else (LEAST_NAMED, 1)
+        text = f"{scale:g}" if number else rf"$\sigma_0$ = {scale:g}"
+        left = np.flatnonzero(curve.values < level)
+        if float(curve[-1]) >= LEAST_LOSS or not len(left):
+            ends.append((float(curve[-1]), f"{scale:g}", colour))
+            continue
+        ax.annotate(
+            text,
+            (float(time[int(left[0])]), level),
+            (3 * side, 0),
+            textcoords="offset points",
+            color=colour,
+            fontsize=6,
+            ha="right" if number else "left",
+        )
+    label_ends(ax, ends)
+
+
 def _draw_maps(
     results: Results,
     ax: Axes,
@@ -135,8 +185,7 @@ def _draw_maps(
     """Draws a matrix at three init scales, smallest to largest, with the mean of a metric above."""
     cell = results.cell("init_scale")
     scales = cell.trajectory["init_scale"].values
-    order = scales.argsort().tolist()
-    chosen = list(dict.fromkeys([order[0], order[len(order) // 2], order[-1]]))
+    chosen = _chosen(scales)
     values = _metric(results, metric).mean("seed")
     axes = style.split(ax, 1, len(chosen), wspace=0.02)[0]
     for part, index in zip(axes, chosen, strict=True):

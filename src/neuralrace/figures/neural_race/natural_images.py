@@ -38,11 +38,11 @@ FEATURES = {
     "random_convolutions": "convolutions",
 }
 """Names of features, the inputs of networks."""
-SHOWN = 5
-"""Largest number of input domains, and of output domains, that are drawn."""
+SHOWN, STRIDES = 3, 5
+"""Largest number of input domains, and of output domains, that are drawn, and of strides to all."""
 EXAMPLE = 7
 """Class of the image that is drawn: a digit without rotational symmetry, or a horse."""
-PITCH, CELL = 1.15, 0.23
+PITCH, CELL = 1.95, 0.23
 """Distance of rows, and width of an output unit, in widths of an image."""
 UNITS = 2.8
 """Left end of the output units, in widths of an image."""
@@ -67,7 +67,7 @@ Measure = Callable[[CellResults, str], xr.DataArray]
 
 @Figure(
     layout="ab;ac",
-    height=3.9,
+    height=3.7,
     widths=(1.0, 1.35),
     cf={"a": "Fig. 7a", "b": "Fig. 7b, c"},
     reads={
@@ -85,6 +85,7 @@ def legend(results: Results) -> style.Handles:
     return [
         style.handle("trained pairs", **domains.TRAINED),
         style.handle("untrained pairs", **domains.UNTRAINED),
+        style.handle("ridge regression", **RIDGE),
         style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
     ]
 
@@ -199,9 +200,9 @@ def _set_name(cell: CellResults) -> str:
 
 
 def _chosen_domains(cell: CellResults) -> list[int]:
-    """Indices of a few domains, evenly spaced."""
+    """Indices of the first few of evenly spaced domains."""
     count = cell.spec.dataset.count
-    return sorted({count * number // SHOWN for number in range(SHOWN)})
+    return sorted({count * number // STRIDES for number in range(SHOWN)})
 
 
 def _draw_images(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.ndarray) -> None:

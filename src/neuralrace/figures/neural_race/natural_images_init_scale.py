@@ -65,7 +65,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Share of images misclassified against the init scale, with 40% of pairs trained: from small
     weights untrained pairs follow, from large ones trained pairs alone are learned.
     """
-    for part, (name, experiment, _, _) in zip(_parts(ax), LEARNING, strict=True):
+    for part, (name, experiment, _, _) in zip(_parts(ax, False), LEARNING, strict=True):
         _draw_by_scale(part, results.cells(experiment))
         frame_shares(part, _baseline(results))
         part.set_title(name, loc="center")
@@ -86,9 +86,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_title("With half of the pairs, transfer is complete")
 
 
-def _parts(ax: Axes) -> Sequence[Axes]:
-    """Axes for each kind of learning, side by side."""
-    parts = list(style.split(ax, 1, len(LEARNING), sharex=True, sharey=True)[0])
+def _parts(ax: Axes, same_x: bool = True) -> Sequence[Axes]:
+    """Axes for each kind of learning, side by side, with `same_x` all on one axis along x."""
+    parts = list(style.split(ax, 1, len(LEARNING), sharex=same_x, sharey=True)[0])
     parts[0].set_ylabel("misclassified")
     return parts
 

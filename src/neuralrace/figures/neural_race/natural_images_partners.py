@@ -2,7 +2,7 @@
 
 Beyond figure 7c of Saxe, Sodhani and Lewallen (2022), on digits: rotated images, renamed classes,
 linear networks, squared error. Transfer is 1 where all that trained pairs learn holds for untrained
-ones, and the grey line is nine tenths of it. Dots are single runs (10 for each share), and lines
+ones; nine tenths of it are marked. Dots are single runs (10 for each share), and lines
 join medians. With random masks about as many partners suffice whatever the number of domains; bands
 need more of them the more domains there are, though a smaller share. Medians reach nine tenths of
 the explained power at 58, 39 and 33% of 5, 10 and 20 domains, and at 29% of 100 domains of MNIST,
@@ -10,9 +10,11 @@ the source's size, which were run apart.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
@@ -32,12 +34,18 @@ LEAST = -0.5
 ACCURACY = "transfer, by accuracy"
 NUMBER = "trained output domains, $K$"
 
+NOTE: dict[str, Any] = {"fontsize": 6, "color": "0.4"}
+"""Text at a line."""
+RISE = 0.55
+"""Height at which the first line of explained power is named."""
+
 Series = tuple[str, list[CellResults], dict[str, Any]]
 
 
 @Figure(
     layout="abc",
-    height=2.6,
+    height=2.7,
+    widths=(1.4, 1.0, 1.0),
     cf={"a": "Fig. 7b, c"},
     reads={
         "images images_five images_twenty": {
@@ -57,8 +65,8 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Power that untrained pairs explain over what trained ones do, against the share of output
-    domains that are trained, which are neighbours (a band). Values below the axis are answers worse
-    than zero. Dotted: the 40% of the source.
+    domains that are trained, which are neighbours (a band). Lines that leave the axis at
+    triangles go on below, to answers worse than zero. Dotted: the 40% of the source.
     """
     series = [
         (name.replace(", band", " domains"), cells, props)
@@ -66,8 +74,13 @@ def panel_a(results: Results, ax: Axes) -> None:
         if cells[0].routing.pairs.name == "band"
     ]
     _draw(ax, series, "zero_shot_ratio", domains.partner_share)
+    ax.legend().remove()
+    for number, (name, cells, props) in enumerate(series):
+        _name_fall(ax, name if not number else name.split()[0], cells, props, number == 0)
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
+    ax.text(domains.PAPER_SHARE + 0.015, -0.3, f"Saxe et al.:\n{domains.PAPER_SHARE:.0%}", **NOTE)
     ax.axhline(0, **style.GUIDE)
+    ax.text(0.99, -0.02, "zero", ha="right", va="top", transform=ax.get_yaxis_transform(), **NOTE)
     ax.set(xlabel="trained share, $K/M$", ylim=(LEAST, 1.1), ylabel="transfer, by explained power")
     ax.set_title("More domains, smaller share")
 
@@ -78,9 +91,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     series = _series(results, ("images", "images_random", "images_twenty"))
     _draw(ax, series, "transfer", _number)
+    ax.legend(loc="lower right", title="domains and mask")
     ax.set(xlabel=NUMBER, ylabel=ACCURACY)
     ax.xaxis.set_major_locator(MultipleLocator(2))
-    ax.set_title("Random masks need fewer than bands")
+    ax.set_title("Random masks need fewer")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -93,7 +107,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     _draw(ax, series, "transfer", _number)
     ax.set(xlabel=NUMBER, ylabel=ACCURACY)
     ax.xaxis.set_major_locator(MultipleLocator(2))
-    ax.set_title("Smaller initial weights need fewer")
+    ax.set_title("Small weights need fewer")
 
 
 def _draw(
@@ -104,7 +118,44 @@ def _draw(
         domains.draw_runs(ax, [across(cell) for cell in cells], values, props)
         ax.plot([], [], **props, label=name)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
+    beside = {"ha": "right", "va": "top", "transform": ax.get_yaxis_transform()}
+    ax.text(0.99, domains.FOLLOWING - 0.015, "nine tenths", **beside, **NOTE)
     ax.legend(loc="lower right")
+
+
+def _name_fall(
+    ax: Axes, name: str, cells: Sequence[CellResults], props: dict[str, Any], high: bool
+) -> None:
+    """Marks where a line of medians leaves the axis of explained power below, and names the line.
+
+    The name stands right of the rise if it is `high`, and else right of the lower end.
+    """
+    x = [domains.partner_share(cell) for cell in cells]
+    medians = [
+        float(cell.get("metrics", "zero_shot_ratio").isel(init_scale=0).median()) for cell in cells
+    ]
+    below, at = (_crossing(x, medians, level) for level in (LEAST, RISE if high else LEAST))
+    if below is not None:
+        off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": ""}
+        ax.plot([below], [LEAST], clip_on=False, zorder=5, **off_axis)
+    ax.annotate(
+        name,
+        (x[0] if at is None else at, RISE if high else LEAST),
+        (5, 0 if high else 4),
+        textcoords="offset points",
+        color=props["color"],
+        fontsize=6.5,
+        zorder=6,
+        path_effects=[Stroke(linewidth=2, foreground="white"), Normal()],
+    )
+
+
+def _crossing(x: Sequence[float], y: Sequence[float], level: float) -> float | None:
+    """Where a line first rises through a level; None if it does not."""
+    for (left, low), (right, high) in pairwise(zip(x, y, strict=True)):
+        if low < level <= high:
+            return left + (right - left) * (level - low) / (high - low)
+    return None
 
 
 def _series(results: Results, experiments: Sequence[str]) -> list[Series]:

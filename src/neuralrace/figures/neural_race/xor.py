@@ -101,7 +101,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     names = {side[0]: name for side, name in ((graph.inputs, "$x$"), (graph.outputs, "$y$"))}
     for pathway, gates in zip(graph.pathways, wiring.pathway_gates, strict=True):
         examples = [f"({one:+.0f}, {two:+.0f})" for one, two in cell.data.x[gates > 0]]
-        names[pathway.nodes[1]] = "open on " + " ".join(examples)
+        names[pathway.nodes[1]] = " ".join(examples)
     diagrams.draw_network(ax, graph, routes, wiring.gates, names, units=2, shape=1.4)
     ax.set_title("Four pathways, each open on one example")
 
@@ -112,19 +112,27 @@ def panel_c(results: Results, ax: Axes) -> None:
     fitted, as a mean over runs. The number is the time to half of the initial loss.
     """
     cells = _by_rate(results)
+    left: tuple[float, float, str] = (0.5, -5, "right")
+    right: tuple[float, float, str] = (0.8, 6, "left")
     late = cells[0].get("metrics", "loss_half_time_over_predicted", solution="xor_race")
-    for cell, colour in ((cells[0], "0.55"), (cells[-1], RELU)):
+    for cell, colour, (level, gap, side) in ((cells[0], "0.55", right), (cells[-1], RELU, left)):
         loss = cell.get("trajectory", "loss").isel(init_scale=0).transpose("time", "seed")
         loss = _thinned(loss / loss.isel(time=0))
         ax.plot(_thinned(cell.flow_time), loss, color=colour, alpha=0.45, linewidth=0.9)
-        ax.plot([], [], color=colour, label=f"rate {learning_rate(cell):g}")
+        edge = loss.max("seed") if side == "left" else loss.min("seed")
+        at = loss["time"].values[np.flatnonzero(edge.values <= level)[:1]]
+        if len(at):
+            here = float(cell.flow_time.sel(time=at[0])), level
+            text = {"color": colour, "ha": side, "va": "center", "fontsize": 6.5}
+            rate = f"rate {learning_rate(cell):g}"
+            ax.annotate(rate, here, (gap, 0), textcoords="offset points", **text)
     # Theory does not depend on the step size; the finest time axis shows it best.
     theory = cells[-1].get("theory", "loss", solution="xor_race").isel(init_scale=0).mean("seed")
     ax.plot(_thinned(cells[-1].flow_time), _thinned(theory / theory.isel(time=0)), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, style.settling_time(theory, cells[-1].flow_time) * 1.1)
     half = f"at {learning_rate(cells[0]):g}, half time\n{float(late.mean()):.2f} of theory's"
-    ax.legend(title=half, loc="lower left")
+    ax.text(0.03, 0.04, half, transform=ax.transAxes, fontsize=6.5)
     ax.set_title("At small steps ReLU losses follow theory")
 
 

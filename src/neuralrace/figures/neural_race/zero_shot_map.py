@@ -15,11 +15,14 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, maps, style
+from neuralrace.figures.ends import label_ends
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.routing import routing_fixed_point
 
 SMALL = 0.1
 """Errors up to this value are small, as in the claims."""
+LEAST = 1e-5
+"""Lower end of the axis of errors."""
 SCALE = r"init scale $\sigma_0$"
 
 
@@ -55,20 +58,24 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same errors against the init scale, a line for each number K of partners."""
+    """The same errors against the init scale, a line for each number K of partners; every
+    second line is named.
+    """
     cells, table = results.cells("zero_shot_map"), untrained_errors(results)
     count = cells[0].spec.dataset.count
-    shares = table["x"].values
-    for share, colour in zip(shares, style.sequential(len(shares)), strict=True):
-        ax.plot(table["y"], table.sel(x=share), color=colour, linewidth=1.5)
+    shares, ends = table["x"].values, []
+    for number, colour in enumerate(style.sequential(len(shares))):
+        errors = table.isel(x=number)
+        ax.plot(table["y"], errors, color=colour, linewidth=1.5)
+        if number % 2 == 0:
+            partners = f"{shares[number] * count:.0f}"
+            ends.append((float(errors[-1]), partners if ends else f"$K$ = {partners}", colour))
     ax.axvline(learned_scale(cells[0]), **style.THEORY)
     ax.axhline(SMALL, **style.GUIDE)
-    ax.set(xscale="log", ylim=(0, None), xlabel=SCALE, ylabel="error on untrained pairs")
-    scales = table["y"].values
-    shown = scales[[0, len(scales) // 3, -1]]
-    ax.set_xticks(shown, [f"{scale:g}" for scale in shown])
-    ax.set_xticks([], minor=True)
-    style.colour_bar(ax, np.round(shares * count).tolist(), "trained partners $K$")
+    ax.set(yscale="log", xlabel=SCALE, ylabel="error on untrained pairs")
+    ax.set_xlim(0, float(table["y"][-1]))
+    ax.set_ylim(LEAST, 3)
+    label_ends(ax, ends)
     ax.set_title("Large starts spoil transfer")
 
 
