@@ -3,8 +3,8 @@
 A tile for each quoted sentence, a block for each paper, in the order of the decision: what holds
 first, what is wrong last. A sentence about which there are several claims has the status of the one
 that says least for it. What holds for an analogue counts as holding, and so do identities, which
-hold by algebra. The text on exact solutions is a summary of that paper. Each paper's page of claims has the sentence, the number and the reason
-(docs/claims.md says what each status means).
+hold by algebra. The text on exact solutions is a summary of that paper. Each paper's page of claims
+has the sentence, the number and the reason (docs/claims.md says what each status means).
 """
 
 from collections import Counter
