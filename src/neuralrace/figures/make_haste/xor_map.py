@@ -73,7 +73,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_title(r"Smaller starts turn nearer to $\Delta^*$")
 
 
-def _label_boundary(ax: Axes, theory: xr.DataArray, level: float) -> None:
+def _label_boundary(ax: Axes, theory: xr.DataArray, level: int | float) -> None:
     """The level beside its boundary, in the third row from below, if it passes there."""
     row = min(2, len(theory["y"]) - 1)
     share = theory.values[row]

@@ -99,7 +99,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     for dot in sorted(dots, key=lambda dot: -abs(np.log(dot.ratio))):
         place = np.log(np.divide((dot.simulation, dot.theory), ends[0])) / np.log(ends[1] / ends[0])
         free = all((abs(place - other) > NAME_BOX).any() for other in named.values())
-        far = not 1 / CLOSE < dot.ratio < CLOSE
+        far = _far(dot.ratio)
         if far and free and dot.solution not in named and len(named) < MOST_NAMES:
             named[dot.solution] = place
             left = dot.ratio > 1 and place[0] > NAME_BOX[0]
@@ -136,9 +136,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         own = [dot for dot in dots if dot.solution == solution]
         for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
             rows.plot(dot.ratio, row + shift, **papers[dot.paper], **DOTS)
-        furthest = max((dot.ratio for dot in own), key=lambda ratio: abs(np.log(ratio)))
-        if solution in BROKEN and not 1 / CLOSE < furthest < CLOSE:
-            side = -1 if furthest > 1 else 1
+        far = [dot.ratio for dot in own if _far(dot.ratio)]
+        if solution in BROKEN and far:
+            side = -1 if max(far, key=lambda ratio: abs(np.log(ratio))) > 1 else 1
             rows.annotate(
                 BROKEN[solution],
                 (CLOSE**side, row),
@@ -204,6 +204,11 @@ def _papers(results: Results) -> dict[str, dict]:
         paper: {"color": style.categorical(index), "marker": style.marker(index)}
         for index, paper in enumerate(papers)
     }
+
+
+def _far(ratio: int | float) -> bool:
+    """Whether half times, if both exist, differ by more than a tenth."""
+    return bool(ratio < 1 / CLOSE or ratio > CLOSE)
 
 
 def _shifts(ratios: Iterable[float]) -> np.ndarray:
