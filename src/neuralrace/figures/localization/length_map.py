@@ -2,22 +2,28 @@ r"""Which correlation lengths make units localise, for every activation.
 
 The notes (sec. 1) have ReLU networks localise if the class with :math:`y = 1` has the longer
 correlation length :math:`\xi_1 > \xi_2`, and oscillate otherwise. Each panel shows all pairs of
-lengths at gain 3: the share of localised units at the end, of 24 units of one run. On the dashed
-line both classes are the same, and there is nothing to learn. Theory of a single unit has a bump
-below the line, from the correlations of the class with :math:`y = 1` alone, and an oscillation
-above it. By symmetry the two orders are one task for sigmoid networks, and for erf networks with
-the offset :math:`b_2 = 1/2`. Near the line classes differ little, and training is short.
+lengths at gain 3: the share of localised units at the end, of 24 units of one run, as shade and as
+number. On the dashed line both classes are the same, and there is nothing to learn. Theory of a
+single unit has a bump below the line, from the correlations of the class with :math:`y = 1` alone,
+and an oscillation above it. By symmetry the two orders are one task for sigmoid networks, and for
+erf networks with the offset :math:`b_2 = 1/2`. Near the line classes differ little, and training is
+short.
 """
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import maps, style
 from neuralrace.figures.receptive_fields import process
 from neuralrace.figures.sweeps import metric_mean
 from neuralrace.results.cells import CellResults, Results
+
+DARK = 0.5
+"""Numbers are white on cells of smaller values."""
 
 
 @Figure(
@@ -54,20 +60,30 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Sigmoid units with biases."""
-    _draw(ax, results.cells("lengths_sigmoid"))
+    shades = _draw(ax, results.cells("lengths_sigmoid"))
+    label = "share of localised units"
+    ax.figure.colorbar(shades, ax=list(ax.figure.axes), label=label, pad=0.02, aspect=45)
     ax.set_title("Sigmoid units localise either way")
 
 
-def _draw(ax: Axes, cells: Sequence[CellResults]) -> None:
+def _draw(ax: Axes, cells: Sequence[CellResults]) -> AxesImage:
     """The share of localised units, by the lengths of both classes."""
     table = maps.grid({_lengths(cell): metric_mean(cell, "localised_share") for cell in cells})
-    maps.draw_map(ax, table, "share of localised units")
+    rows, columns = ([f"{length:g}" for length in table[dim].values] for dim in ("y", "x"))
+    image = style.heat(ax, table.values, 0, 1, rows, columns)
+    ax.invert_yaxis()
+    for (row, column), share in np.ndenumerate(table.values):
+        if np.isfinite(share):
+            colour = "white" if share < DARK else "black"
+            text = f"{round(share, 2):g}"
+            ax.text(column, row, text, color=colour, fontsize=6, ha="center", va="center")
     both = sorted({*table["x"].values} & {*table["y"].values})
     if both:
         equal = (maps.position(table, dim, both) for dim in ("x", "y"))
         ax.plot(*equal, **maps.BOUNDARY)
     ax.set(xlabel=r"length $\xi_1$ where $y$ = 1 (inputs)")
     ax.set(ylabel=r"length $\xi_2$ where $y$ = 0 (inputs)")
+    return image
 
 
 def _lengths(cell: CellResults) -> tuple[float, float]:

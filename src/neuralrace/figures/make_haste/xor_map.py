@@ -10,6 +10,8 @@ of each run, with nothing fitted. It is for small starts, and off at 0.1. Means 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.patheffects import Normal, Stroke
+from matplotlib.ticker import NullLocator
 
 from neuralrace.datasets.xor import CROSSOVER
 from neuralrace.extensions.registry import Figure
@@ -22,9 +24,9 @@ SIMULATION = {"color": style.COLOURS["relu"], "marker": "o"}
 
 
 @Figure(
-    layout="ab",
+    layout="a.b",
     height=2.9,
-    widths=(1.25, 1.0),
+    widths=(1.25, 0.04, 1.0),
     reads={"xor_map": {"metrics": "predicted_xor_share xor_share"}},
 )
 def legend(results: Results) -> style.Handles:
@@ -38,14 +40,14 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Share of the output that units open on one example each carry at the end; units open on one
-    class carry the rest. Theory, from left to right, is where the share is
-    nine tenths, half and a tenth.
+    class carry the rest. Theory is where the share is nine tenths, half and a tenth, as labelled.
     """
     table, theory = (_table(results, name) for name in ("xor_share", "predicted_xor_share"))
     maps.draw_map(ax, table, "output carried by XoR units")
     for level in (0.1, 0.5, 0.9):
         thick = maps.BOUNDARY["linewidth"] if level == 0.5 else 0.8
         maps.draw_boundary(ax, theory, level, **maps.BOUNDARY | {"linewidth": thick})
+        _label_boundary(ax, theory, level)
     (x,) = maps.position(table, "x", [float(CROSSOVER)])
     ax.axvline(x, **maps.PAPER)
     powers = np.log10(table["y"].values)
@@ -65,8 +67,28 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.point_series(ax, scales, list(measured), **SIMULATION)
     ax.plot(scales, theory.mean("seed"), **style.THEORY)
     ax.axhline(CROSSOVER, **style.PAPER)
-    ax.set(xscale="log", xlabel=SCALE, ylabel=r"margin $\Delta$ of equal shares")
+    ax.set(xscale="log", xlabel=SCALE)
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_ylabel(r"margin $\Delta$ of equal shares")
     ax.set_title(r"Smaller starts turn nearer to $\Delta^*$")
+
+
+def _label_boundary(ax: Axes, theory: xr.DataArray, level: int | float) -> None:
+    """The level beside its boundary, in the third row from below, if it passes there."""
+    row = min(2, len(theory["y"]) - 1)
+    share = theory.values[row]
+    if share.min() < level < share.max():
+        column = float(np.interp(-level, -share, np.arange(len(share))))
+        ax.annotate(
+            f"{level:g}",
+            (column, row),
+            (-4 if level > 0.5 else 4, 0),
+            textcoords="offset points",
+            fontsize=6.5,
+            ha="right" if level > 0.5 else "left",
+            va="center",
+            path_effects=[Stroke(linewidth=1.8, foreground="white"), Normal()],
+        )
 
 
 def _table(results: Results, name: str) -> xr.DataArray:

@@ -89,14 +89,15 @@ def panel_c(results: Results, ax: Axes) -> None:
         "open on half-spaces": half,
         "each open on one example": network.gates,
     }
-    axes = style.split(ax, 1, len(gates))[0]
-    for part, (name, scheme) in zip(axes, gates.items(), strict=True):
+    widths = (0.55, 1.0, 1.0)
+    axes = style.split(ax, 1, len(gates), width_ratios=widths)[0]
+    for part, width, (name, scheme) in zip(axes, widths, gates.items(), strict=True):
         wiring = network.model_copy(update={"gates": scheme}).wiring(cell.data)
         graph = wiring.architecture
         routes = dict(zip(graph.pathways, style.sequential(len(graph.pathways)), strict=True))
         strips = {f"hidden 1 of pathway {n + 1}": g for n, g in enumerate(wiring.pathway_gates)}
         names = {graph.inputs[0]: "$x$", graph.outputs[0]: "$y$"}
-        diagrams.draw_network(part, graph, routes, strips, names, units=3, shape=1.15)
+        diagrams.draw_network(part, graph, routes, strips, names, units=3, shape=1.25 * width)
         part.set_title(name, loc="center")
     ax.set_title("Gates may depend on the sample")
 

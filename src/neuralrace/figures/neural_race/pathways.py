@@ -27,14 +27,16 @@ ROUNDING = 1e-12
 """Distances up to this share of the initial loss are rounding errors."""
 RUN: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.45}
 """Lines of single runs."""
+THIN: dict[str, dict[str, Any]] = {"output matrices": {"linewidth": 1.1, "alpha": 1}}
+"""Lines of matrices that would hide others."""
 EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "zorder": 4}
 
 
 @Figure(
-    layout="aaabbb;ccddee;ffgghh",
-    height=7.3,
-    widths=(0.95, 0.95, 0.95, 0.95, 1.15, 1.15),
-    heights=(1.15, 1.0, 1.15),
+    layout="aabb;cdee;ffgh",
+    height=6.8,
+    widths=(0.21, 0.21, 0.29, 0.29),
+    heights=(1.1, 0.95, 1.15),
     cf={
         "a": "Fig. 4a",
         "b": "Fig. 4b",
@@ -95,15 +97,22 @@ def panel_b(results: Results, ax: Axes) -> None:
     colours = dict(zip(graph.inputs, style.sequential(len(graph.inputs)), strict=True))
     routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
     through = {n: sum(n in pathway.edges for pathway in routes) for n in range(len(graph.edges))}
-    ends = {graph.outgoing[graph.inputs[0]][0], graph.incoming[graph.outputs[0]][0]}
-    between = {n for n, edge in enumerate(graph.edges) if {*edge} <= {*graph.hidden}}
-    labels = {graph.edge_name(n): str(through[n]) for n in ends | between}
+    ends = {
+        graph.inputs[0]: graph.outgoing[graph.inputs[0]][0],
+        graph.outputs[0]: graph.incoming[graph.outputs[0]][0],
+    }
+    labels = {name: f"{through[n]} pathways" for name, n in ends.items()}
+    for n, edge in enumerate(graph.edges):
+        if {*edge} <= {*graph.hidden}:
+            labels[graph.edge_name(n)] = str(through[n])
     diagrams.draw_network(ax, graph, routes, labels=labels, units=3, shape=1.6)
     ax.set_title("All pathways share the hidden matrix")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """What each pair of domains has to learn: a hierarchy of items. Shades are target outputs."""
+    """What each pair of domains has to learn: a hierarchy of items. Shades are target outputs, as
+    in panel h.
+    """
     targets = results.cell("pathways").domains.targets[0].T
     units, items = ([str(n) for n in range(1, count + 1)] for count in targets.shape)
     shades = style.heat(ax, targets, float(targets.min()), float(targets.max()), units, items)
@@ -144,15 +153,16 @@ def panel_e(results: Results, ax: Axes) -> None:
     exact = f"decoupled: {'rounding error' if rest < ROUNDING else f'{rest:.0e}'}"
     off.text(0.97, 0.95, exact, transform=off.transAxes, ha="right", va="top", fontsize=6.5)
     whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
-    off.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(time[-1])), ylabel="off theory")
+    off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="off theory")
     whole.set(ylabel="loss", ylim=(0, None))
     ax.set_title("Losses fall in stages")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
     """Singular values of the matrices from a random start, mode by mode, means and ranges over
-    runs, with theory; marks at the right are where the square root of the number of domains, times
-    those of the input matrices, puts those of the hidden matrix.
+    runs, with theory. Those of input and output matrices coincide; output matrices are the thin
+    lines. Marks at the right are where the square root of the number of domains, times those of the
+    input matrices, puts those of the hidden matrix.
     """
     cell = results.cell("pathways")
     simulated = cell.get("trajectory", "singular_values").isel(init_scale=0)
@@ -161,26 +171,33 @@ def panel_f(results: Results, ax: Axes) -> None:
     for layer, (name, props) in enumerate(domains.LAYERS.items()):
         for mode in modes:
             values = simulated.isel(layer=layer).sel(singular_mode=mode)
-            style.over_seeds(ax, cell.flow_time, values, **props)
+            if name in THIN:
+                ax.plot(cell.flow_time, values.mean("seed"), **props | THIN[name])
+            else:
+                style.over_seeds(ax, cell.flow_time, values, **props)
             theory = predicted.isel(layer=layer).sel(singular_mode=mode).mean("seed")
             ax.plot(cell.flow_time, theory, **style.THEORY)
-        ax.plot([], [], **style.SIMULATION | props, label=name.split()[0])
+        ax.plot([], [], **style.SIMULATION | props | THIN.get(name, {}), label=name.split()[0])
     size = cell.routing.families(cell.spec.dataset.count)[0].size
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
     ax.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(cell.flow_time[-1])))
-    ax.set(ylabel="singular value", ylim=(0, 1.4 * float(simulated.max())))
+    ax.set(ylabel="singular value", ylim=(0, 1.05 * float(simulated.max())))
+    top = float(simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed").max())
+    ax.annotate(
+        "input = output",
+        (0.96, top),
+        (0, 4),
+        ax.get_yaxis_transform(),
+        "offset points",
+        ha="right",
+        fontsize=6.5,
+    )
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
     root = rf"$\sqrt{{{size}}}$ = {size**0.5:.2f}"
-    ax.text(
-        0.04,
-        0.88,
-        f"hidden over input: {ratio:.2f}; {root}",
-        transform=ax.transAxes,
-        va="top",
-        fontsize=6,
-    )
-    ax.legend(loc="upper left", fontsize=6, ncols=3, handlelength=1.2)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 3}
+    title = f"hidden over input: {ratio:.2f} ({root})"
+    ax.legend(**below, title=title, title_fontsize=6.5).set_in_layout(False)
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 
 
@@ -205,6 +222,6 @@ def panel_h(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways")
     shades = domains.draw_outputs(ax, cell)
     error = float(cell.get("metrics", "final_untrained_error").mean())
-    label = f"output\n(error of untrained pairs: {100 * error:.1g}%)"
+    label = f"output\n(untrained error: {100 * error:.1g}%)"
     ax.figure.colorbar(shades, ax=ax, location="bottom", label=label, extend="both", aspect=24)
-    ax.set_title("Untrained pairs succeed")
+    ax.set_title("All pairs succeed")

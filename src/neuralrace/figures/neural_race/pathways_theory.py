@@ -44,11 +44,12 @@ LEAST = 1e-7
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Layers of c and d."""
-    return [
+    """Layers of c and d, and theory of b."""
+    layers = [
         style.handle(name, marker=style.marker(layer), **props)
         for layer, (name, props) in enumerate(domains.LAYERS.items())
     ]
+    return [*layers, style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -93,7 +94,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     two = list(modes)[:2]
     off, middle = abs(values.sel(mode=two) - 1).max(), sum(two) / len(two)
     text = f"all runs within {float(off):.0%}" if off.notnull() else "not reached"
-    ax.text(middle, 0.03, text, transform=ax.get_xaxis_transform(), ha="center", fontsize=6.5)
+    inside, (left, right) = ax.get_xaxis_transform(), (two[0] - 0.35, two[-1] + 0.35)
+    bracket = ([left, left, right, right], [0.23, 0.2, 0.2, 0.23])
+    ax.plot(*bracket, color="0.3", linewidth=0.8, transform=inside)
+    ax.text(middle, 0.03, f"strong modes:\n{text}", transform=inside, ha="center", fontsize=6.5)
     _name_modes(ax, cell)
     ax.set(ylabel="half time over theory's")
     ax.set_title("Strong modes are learned when theory says")
@@ -113,7 +117,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             style.points(ax, at, error.isel(layer=layer).sel(mode=mode), **mark)
     _name_modes(ax, cell)
     ax.set(ylabel="distance (final value)", ylim=(0, None))
-    text = f"mean {float(error.sel(mode=modes).mean()):.0%}"
+    text = f"mean over layers\nand modes: {float(error.sel(mode=modes).mean()):.0%}"
     ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)
     ax.set_title("Theory is closer for larger singular values")
 
@@ -156,6 +160,9 @@ def _step(cell: CellResults) -> float:
 
 def _name_modes(ax: Axes, cell: CellResults) -> None:
     modes = list(style.mode_colours(cell.strength))
-    names = [f"{float(cell.strength.sel(mode=mode)):.3g}" for mode in modes]
+    names = [
+        f"mode {place}\n$s$ = {float(cell.strength.sel(mode=mode)):.3g}"
+        for place, mode in enumerate(modes, start=1)
+    ]
     ax.set_xticks(modes, names)
-    ax.set(xlabel="singular value $s$ of the mode", xlim=(modes[0] - 0.6, modes[-1] + 0.6))
+    ax.set(xlim=(modes[0] - 0.6, modes[-1] + 0.6))

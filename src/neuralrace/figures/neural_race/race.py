@@ -26,9 +26,9 @@ DRAWN = 4
 
 
 @Figure(
-    layout="aa;bc",
+    layout="aaa;b.c",
     height=4.9,
-    widths=(1.25, 1.0),
+    widths=(1.25, 0.06, 1.0),
     heights=(1.15, 1.0),
     cf={"a": "Fig. 5a", "b": "Fig. 5b"},
     reads={

@@ -62,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same against the number of partners over that of equal speed, 1 in theory; bars are
+    """The same share against the number of partners over that of equal speed, 1 in theory; bars are
     ranges over runs.
     """
     cells = results.cells("race_map")
@@ -71,10 +71,22 @@ def panel_b(results: Results, ax: Axes) -> None:
         own = sorted((cell for cell in cells if _domains(cell) == count), key=_partners)
         x = [_partners(cell) / equal[count] for cell in own]
         values = [_share(cell) for cell in own]
-        style.point_series(ax, x, values, label=f"{count}", **props)
         ax.plot(x, [float(value.mean()) for value in values], color=props["color"], linewidth=1)
+        hollow = props | {"markerfacecolor": "white", "markersize": 4.5, "markeredgewidth": 0.9}
+        style.point_series(ax, x, values, label=f"{count}", **hollow)
     ax.axvline(1, **style.THEORY)
-    ax.set(xlabel="$K$ over that of equal speed", ylabel="share of the shared pathway")
+    for side, name in ((-1, "dedicated\nfaster"), (1, "shared\nfaster")):
+        ax.annotate(
+            name,
+            (1, 0.97 if side < 0 else 0.06),
+            (5 * side, 0),
+            ax.get_xaxis_transform(),
+            "offset points",
+            fontsize=6.5,
+            ha="right" if side < 0 else "left",
+            va="top" if side < 0 else "bottom",
+        )
+    ax.set_xlabel("$K$ over that of equal speed")
     ax.set_ylim(-0.05, 1.05)
     ax.legend(title="domains $M$", loc="upper left")
     ax.set_title("The number of domains does not matter")

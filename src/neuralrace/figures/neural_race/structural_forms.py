@@ -22,6 +22,8 @@ from neuralrace.results.cells import CellResults, Results
 
 STEPS = 300
 """Steps of multidimensional scaling."""
+SETTLED = 200
+"""Flow time by which all modes are learned, where panel e ends."""
 
 
 @Figure(
@@ -64,6 +66,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         shared = dataset.covariance()
         shades = style.heat(part, shared / shared.max(), 0, 1, aspect="equal")
         _label_items(part, dataset)
+    axes[0].set_ylabel("item", labelpad=-3)
     _bar(axes[-1], shades)
     ax.set_title("Items covary as they are connected")
 
@@ -78,6 +81,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         scaled = signed_vectors(cell)[1] * cell.data.modes.s
         shades = style.heat(part, scaled / abs(scaled).max(), -1, 1, aspect="equal")
         _label_items(part, dataset)
+    axes[0].set_ylabel("item", labelpad=-3)
     _bar(axes[-1], shades)
     ax.set_title("Item vectors go from broad to fine")
 
@@ -113,7 +117,7 @@ def panel_e(results: Results, ax: Axes) -> None:
             style.over_seeds(part, cell.flow_time, modes.isel(mode=group).mean("mode"), **props)
             mean = closed.isel(mode=group).mean(["mode", "seed"])
             part.plot(cell.flow_time, mean, **style.THEORY)
-        part.set(xlabel=r"flow time ($\tau$)", xlim=(0, cell.flow_time[-1]))
+        part.set(xlabel=r"flow time ($\tau$)", xlim=(0, min(SETTLED, float(cell.flow_time[-1]))))
         part.tick_params(labelleft=column == 0)
     axes[0].set(ylabel="strength", ylim=(0, None))
     off = max(
@@ -144,7 +148,6 @@ def _bar(ax: Axes, shades: ScalarMappable | None) -> None:
 def _label_items(ax: Axes, dataset: StructuralForm) -> None:
     ax.set_xticks([])
     ax.set_yticks([0, dataset.items - 1], ["1", str(dataset.items)])
-    ax.set_ylabel("item", labelpad=-3)
 
 
 def _draw_graph(ax: Axes, dataset: StructuralForm, colours: list) -> None:

@@ -3,7 +3,7 @@
 Pathways that more pairs of domains share learn sooner (Saxe, Sodhani and Lewallen 2022). From small
 weights the shared one wins, and pairs of domains that were never trained are answered as well, from
 about two fifths of trained partners on. Theory starts from the same initial weights; nothing is
-fitted.
+fitted. Errors are squared, over those of a network that answers zero.
 """
 
 from matplotlib.axes import Axes
@@ -75,5 +75,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     of partners that are trained: means and ranges over ten runs.
     """
     generalisation.panel_a(results, ax)
+    ax.axhline(1, **style.GUIDE)
+    inside = ax.get_yaxis_transform()
+    ax.annotate(
+        "answering zero", (0.98, 1), (0, 3), inside, "offset points", ha="right", fontsize=6.5
+    )
+    ax.set_ylim(-0.05, None)
     ax.set_xlabel("trained share, $K/M$")
     ax.set_title("Untrained pairs follow")

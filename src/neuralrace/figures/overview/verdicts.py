@@ -2,8 +2,9 @@
 
 A tile for each quoted sentence, a block for each paper, in the order of the decision: what holds
 first, what is wrong last. A sentence about which there are several claims has the status of the one
-that says least for it. Each paper's page of claims has the sentence, the number and the reason
-(docs/claims.md says what each status means).
+that says least for it. What holds for an analogue counts as holding, and so do identities, which
+hold by algebra. The text on exact solutions is a summary of that paper. Each paper's page of claims
+has the sentence, the number and the reason (docs/claims.md says what each status means).
 """
 
 from collections import Counter
@@ -19,6 +20,7 @@ from neuralrace.claims.spec import read_claims
 from neuralrace.config.load import paper_files
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.overview import PAPERS
 from neuralrace.results.cells import Results
 
 COLUMNS = 40
@@ -48,19 +50,21 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """A tile for each sentence that was tested. Numbers: how many of a paper hold."""
-    top, tested = 0.0, _tested()
+    top, tested, all_holding = 0.0, _tested(), 0
     for paper in dict.fromkeys(sentence.paper for sentence in tested):
         own = [sentence for sentence in tested if sentence.paper == paper]
         own.sort(key=lambda sentence: ORDER.index(sentence.status))
         counts = Counter(sentence.status for sentence in own)
         holding = sum(counts[status] for status in HOLDS)
-        ax.text(0, top, f"{paper}: {holding} of {len(own)} hold", va="bottom", fontsize=7)
+        all_holding += holding
+        text = f"{PAPERS.get(paper, paper)}: {holding} of {len(own)} hold"
+        ax.text(0, top, text, va="bottom", fontsize=7)
         for place, sentence in enumerate(own):
             _draw(ax, place % COLUMNS, top + place // COLUMNS, sentence)
         top += -(-len(own) // COLUMNS) + 1.2
     ax.set(xlim=(0, COLUMNS), ylim=(top - 0.9, -1.0), aspect="equal")
     ax.set_axis_off()
-    ax.set_title("What papers say, sentence by sentence")
+    ax.set_title(f"{all_holding / max(len(tested), 1):.0%} of tested sentences hold")
 
 
 def _draw(ax: Axes, x: int, y: float, sentence: Sentence) -> None:
