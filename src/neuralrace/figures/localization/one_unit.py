@@ -138,7 +138,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         for x, share in zip(COLUMNS, (training, flow), strict=True):
             at = {"ha": "center", "va": "center", "fontsize": 6.5}
             ax.text(x, row, f"{share:.0%}", transform=ax.get_yaxis_transform(), **at)
-    below = {
+    below: dict[str, Any] = {
         "xycoords": "axes fraction",
         "textcoords": "offset points",
         "ha": "center",
