@@ -49,6 +49,7 @@ ROW = ClaimRow(
     id="half-time",
     paper="mine",
     title="Mine",
+    authors="M. Myself",
     sentence=1,
     kind="equality",
     statement="It takes that long.",
