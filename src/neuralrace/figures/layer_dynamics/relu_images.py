@@ -32,7 +32,7 @@ SHADES = 0.2
 
 
 @Figure(
-    layout="aabbbccc;ddddeeee",
+    layout="aabbcc;dddeee",
     height=4.4,
     cf={"a": "Fig. 2", "b": "Fig. 2", "d": "conj. 4"},
     reads={

@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
@@ -127,20 +128,21 @@ def panel_c(results: Results, ax: Axes) -> None:
     relu = results.cell("contextual")
     time = relu.flow_time.values
     loss = relative_loss(relu.get("trajectory", "loss")).mean("seed").values
+    ends = []
     for number, (_, cell, props) in enumerate(_networks(results)[: len(FAMILIES)]):
         other = relative_loss(cell.get("trajectory", "loss")).mean("seed")
         off = abs(np.interp(time, cell.flow_time, other) - loss)
         ax.plot(time, off, **style.SIMULATION | props)
-        at = len(time) // 3
-        place, side = (((8, 4), "left"), ((-2, 7), "right"))[number]
-        ax.annotate(f"$q$ = {contextual.family_name(FAMILIES[number])}", (time[at], off[at]), place,
-                    textcoords="offset points", ha=side, color=props["color"])  # fmt: skip
+        ends.append(
+            (float(off[-1]), f"$q$ = {contextual.family_name(FAMILIES[number])}", props["color"])
+        )
     peak = int(off.argmax())
     left = peak < len(off) / 2
     ax.annotate("drop of the common pathway", (time[peak], off[peak]), (6 if left else -6, 0),
                 textcoords="offset points", ha="left" if left else "right", va="top",
                 fontsize=6.5)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
+    label_ends(ax, ends)
     ax.set_title("Both families are farthest off at first")
 
 

@@ -107,8 +107,6 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.annotate(
             f"{float(drops):.2g}", at, (0, 4), textcoords="offset points", ha="center", fontsize=6
         )
-    first = _scales(share)[0], float(share[0].max())
-    ax.annotate("drops:", first, (-4, 13), textcoords="offset points", fontsize=6)
     ax.xaxis.set_major_locator(MultipleLocator(0.5))
     ax.set(ylabel="initial over largest rate", ylim=(-0.03, 1.1), xlabel=SCALE)
     ax.set_title("Large weights start fastest")

@@ -10,11 +10,9 @@ the source's size, which were run apart.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
@@ -74,13 +72,10 @@ def panel_a(results: Results, ax: Axes) -> None:
         if cells[0].routing.pairs.name == "band"
     ]
     _draw(ax, series, "zero_shot_ratio", domains.partner_share)
-    ax.legend().remove()
-    for number, (name, cells, props) in enumerate(series):
-        _name_fall(ax, name if not number else name.split()[0], cells, props, number == 0)
+    ax.legend(loc="lower right")
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     ax.text(domains.PAPER_SHARE + 0.015, -0.3, f"Saxe et al.:\n{domains.PAPER_SHARE:.0%}", **NOTE)
     ax.axhline(0, **style.GUIDE)
-    ax.text(0.99, -0.02, "zero", ha="right", va="top", transform=ax.get_yaxis_transform(), **NOTE)
     ax.set(xlabel="trained share, $K/M$", ylim=(LEAST, 1.1), ylabel="transfer, by explained power")
     ax.set_title("More domains, smaller share")
 
@@ -118,44 +113,9 @@ def _draw(
         domains.draw_runs(ax, [across(cell) for cell in cells], values, props)
         ax.plot([], [], **props, label=name)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
-    beside = {"ha": "right", "va": "top", "transform": ax.get_yaxis_transform()}
-    ax.text(0.99, domains.FOLLOWING - 0.015, "nine tenths", **beside, **NOTE)
+    beside = {"ha": "left", "va": "top", "transform": ax.get_yaxis_transform()}
+    ax.text(0.02, domains.FOLLOWING - 0.015, "nine tenths", **beside, **NOTE)
     ax.legend(loc="lower right")
-
-
-def _name_fall(
-    ax: Axes, name: str, cells: Sequence[CellResults], props: dict[str, Any], high: bool
-) -> None:
-    """Marks where a line of medians leaves the axis of explained power below, and names the line.
-
-    The name stands right of the rise if it is `high`, and else right of the lower end.
-    """
-    x = [domains.partner_share(cell) for cell in cells]
-    medians = [
-        float(cell.get("metrics", "zero_shot_ratio").isel(init_scale=0).median()) for cell in cells
-    ]
-    below, at = (_crossing(x, medians, level) for level in (LEAST, RISE if high else LEAST))
-    if below is not None:
-        off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": ""}
-        ax.plot([below], [LEAST], clip_on=False, zorder=5, **off_axis)
-    ax.annotate(
-        name,
-        (x[0] if at is None else at, RISE if high else LEAST),
-        (5, 0 if high else 4),
-        textcoords="offset points",
-        color=props["color"],
-        fontsize=6.5,
-        zorder=6,
-        path_effects=[Stroke(linewidth=2, foreground="white"), Normal()],
-    )
-
-
-def _crossing(x: Sequence[float], y: Sequence[float], level: float) -> float | None:
-    """Where a line first rises through a level; None if it does not."""
-    for (left, low), (right, high) in pairwise(zip(x, y, strict=True)):
-        if low < level <= high:
-            return left + (right - left) * (level - low) / (high - low)
-    return None
 
 
 def _series(results: Results, experiments: Sequence[str]) -> list[Series]:

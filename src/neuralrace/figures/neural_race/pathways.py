@@ -125,7 +125,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Which pairs of domains are trained (dark); the others are never seen."""
     cell = results.cell("pathways")
     domains.draw_mask(ax, cell)
-    ax.set_title("Trained pairs")
+    ax.set_title("Mask")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -182,7 +182,7 @@ def panel_f(results: Results, ax: Axes) -> None:
     ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
     ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
     ax.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(cell.flow_time[-1])))
-    ax.set(ylabel="singular value", ylim=(0, 1.05 * float(simulated.max())))
+    ax.set(ylabel="singular value", ylim=(0, 1.4 * float(simulated.max())))
     top = float(simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed").max())
     ax.annotate(
         "input = output",
@@ -195,9 +195,9 @@ def panel_f(results: Results, ax: Axes) -> None:
     )
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
     root = rf"$\sqrt{{{size}}}$ = {size**0.5:.2f}"
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 3}
-    title = f"hidden over input: {ratio:.2f} ({root})"
-    ax.legend(**below, title=title, title_fontsize=6.5).set_in_layout(False)
+    note = f"hidden over input: {ratio:.2f}; {root}"
+    ax.text(0.04, 0.88, note, transform=ax.transAxes, va="top", fontsize=6)
+    ax.legend(loc="upper left", fontsize=6, ncols=3, handlelength=1.2)
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 
 

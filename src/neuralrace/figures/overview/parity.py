@@ -38,6 +38,8 @@ BROKEN = {
 """What solutions assume that fails in some cells."""
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 """Ticks of the axis of ratios that are shown if they are on it."""
+MOST_TICKS = 6
+"""With more of them, decades alone are shown."""
 STEP = 0.01
 """Width of a column of dots, in logarithms of a ratio."""
 SMALL = {"fontsize": 6, "color": "0.45", "va": "top"}
@@ -152,6 +154,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
     ticks = [tick for tick in TICKS if low <= tick <= high]
+    if len(ticks) > MOST_TICKS:
+        ticks = [tick for tick in ticks if np.log10(tick) % 1 == 0]
     rows.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     rows.set_xticks([], minor=True)
     rows.tick_params(axis="y", length=0)

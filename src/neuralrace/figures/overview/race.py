@@ -80,6 +80,6 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.annotate(
         "answering zero", (0.98, 1), (0, 3), inside, "offset points", ha="right", fontsize=6.5
     )
-    ax.set_ylim(-0.05, None)
+    ax.set_ylim(-0.05, max(1.2, ax.get_ylim()[1]))
     ax.set_xlabel("trained share, $K/M$")
     ax.set_title("Untrained pairs follow")
