@@ -76,7 +76,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.axhline(height, **style.GUIDE)
         ax.text(min(depths) - 0.45, height + 0.008, name, color="0.4", fontsize=6)
     ax.set(xticks=sorted(set(depths)), xlim=(min(depths) - 0.5, max(depths) + 0.5))
-    ax.set_title("The same at every depth")
+    ax.set_title("Less alike with depth")
 
 
 def _growth(

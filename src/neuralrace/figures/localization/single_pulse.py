@@ -88,7 +88,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     runs. Numbers are participation over that of random phases, 1 for noise of any spectrum.
     """
     _fields(results, ax, 0)
-    ax.set_title("Wide pulses first: one variant makes bumps")
+    ax.set_title("Wide pulses first: bumps on a background")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

@@ -74,7 +74,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.axhspan(low, high, color=DESIGNED["color"], alpha=0.15, linewidth=0)
     ax.axhline(float(designed.mean()), **DESIGNED)
     ax.set(ylabel="distance of losses (initial loss)", ylim=(0, None))
-    ax.set_title("Clusters do better than designed pathways")
+    ax.set_title("By the loss, early gates do as well")
 
 
 def _by_clusters(ax: Axes, cell: CellResults, name: str) -> xr.DataArray:
