@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import gallery
+import race
 import verdicts
 from rest import heading
 from sphinx.application import Sphinx
@@ -120,6 +121,7 @@ def stage(app: Sphinx) -> None:
     pages |= {"keys.md": KEYS + key_tables() + "\n", REFERENCE_PAGE: reference()}
     pages |= gallery.pages(REPOSITORY, shown)
     pages |= verdicts.pages(REPOSITORY, results if judged else None)
+    pages[race.PAGE] = race.page(results if judged else None)
     pages |= {source_page(path): shown_source(path, root) for path in shown}
     for folder, _, files in os.walk(root):  # goes into no link
         for file in (Path(folder, name) for name in files):

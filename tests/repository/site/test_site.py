@@ -102,6 +102,12 @@ def test_figures_without_a_page_of_theory_have_the_title_of_their_package(extens
     assert paper_title(REPOSITORY, "overview") == "All papers together"
 
 
+def test_the_moving_race_has_a_page(site):
+    page = (site / "race.html").read_text(encoding="utf-8")
+    assert "race.js" in page
+    assert page.count("a still picture") == 3, "there are no results here"
+
+
 def test_every_claim_and_finding_has_a_place(site):
     for file, written in CLAIMS.items():
         page = Page(site / "claims" / f"{file.parent.name}.html")
