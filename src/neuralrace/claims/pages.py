@@ -103,6 +103,7 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
     if any(row.weak for row in rows):
         yield from ("", WEAK)
     yield from surprises(rows)
+    own = {row.id for row in rows}
     for status, (title, explanation) in HEADINGS.items():
         chosen = [row for row in rows if row.status == status]
         if not chosen:
@@ -118,7 +119,7 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
             last = "Nearest rival" if status in HELD else "Instead"
             yield from _table(
                 ("Claim", "Statement", *NUMBERS, last, "Figure"),
-                (_claim_line(row, links, rows) for row in chosen),
+                (_claim_line(row, links, own) for row in chosen),
             )
     yield from _all_details(rows, links)
 
@@ -329,22 +330,23 @@ def _ranges(row: Row) -> str:
     return "; ".join([*bars, *([f"same: {same}"] if same else [])]) or "not varied"
 
 
-def _claim_line(row: ClaimRow, links: Links, page: Sequence[ClaimRow]) -> tuple[str, ...]:
-    link = links.claim if row.corrected_by in {each.id for each in page} else links.elsewhere
-    instead = link(row.corrected_by) if row.corrected_by else ""
-    last = _rival(row) if row.status in HELD else instead
+def _claim_line(row: ClaimRow, links: Links, own: Collection[str]) -> tuple[str, ...]:
+    last = _rival(row) if row.status in HELD else _link(row.corrected_by, links, own)
     marks = (f"*{row.grade}*." if row.grade else "", "*weak*." if row.weak else "")
     statement = " ".join(filter(None, (*marks, row.statement)))
     figure = links.figure(row.figure) if row.figure else ""
     return links.claim(row.id), statement, *_numbers(row), last, figure
 
 
+def _link(other: str | None, links: Links, own: Collection[str]) -> str:
+    """A link to another claim or finding, if there is one; `own` are those of the same page."""
+    if not other:
+        return ""
+    return links.claim(other) if other in own else links.elsewhere(other)
+
+
 def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
     """Everything about a claim or finding; `own` are the identifiers of the same page."""
-
-    def link(other: str | None) -> str | None:
-        return other and (links.claim if other in own else links.elsewhere)(other)
-
     yield from (links.target(row.id), f"### {row.id}", "")
     facts: dict[str, str | None] = {"Statement": row.statement}
     if isinstance(row, ClaimRow):
@@ -356,8 +358,8 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
             "Analogue": row.analogue,
             "Argument": row.argument,
             "Fair, by a second reader": row.fair,
-            "Follows from": link(row.follows_from),
-            "Instead": link(row.corrected_by),
+            "Follows from": _link(row.follows_from, links, own),
+            "Instead": _link(row.corrected_by, links, own),
         }
     facts |= {
         "Depends on": row.depends,

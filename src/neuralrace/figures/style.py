@@ -32,8 +32,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import SubplotSpec
@@ -339,15 +338,6 @@ def settling_time(curve: xr.DataArray, time: xr.DataArray) -> float:
     return float(time[min(until[-1] + 1, len(time) - 1)] if len(until) else time[-1])
 
 
-def epoch_axis(ax: Axes, time: xr.DataArray) -> None:
-    """A second axis above a panel, with the epochs (or steps) of the flow times below."""
-    step = float(time[-1] / time["time"][-1])
-    above = ax.secondary_xaxis(
-        "top", functions=(lambda t: np.divide(t, step), lambda n: np.multiply(n, step))
-    )
-    above.set_xlabel(time["time"].attrs["units"])
-
-
 def mode_colours(target: xr.DataArray) -> dict[int, Colour]:
     """A colour for each mode whose target is not zero, by mode number."""
     learned = target["mode"].values[target.values != 0]
@@ -370,16 +360,6 @@ def handle(label: str, **props: Any) -> Artist:
 def scale_handles(styles: Mapping[float, Mapping[str, Any]]) -> list[Artist]:
     """Legend handles of init scales."""
     return [handle(f"init scale {scale:g}", **props) for scale, props in styles.items()]
-
-
-def colour_bar(ax: Axes, values: Sequence[float], label: str) -> None:
-    """A colour bar beside axes, with a step in the `sequential` colours for each value."""
-    shades = ListedColormap(sequential(len(values)))
-    steps = BoundaryNorm(np.arange(len(values) + 1) - 0.5, len(values))
-    figure = ax.figure.figure
-    bar = figure.colorbar(ScalarMappable(steps, shades), ax=ax, pad=0.02, aspect=25, label=label)
-    bar.set_ticks(range(len(values)), labels=[f"{value:g}" for value in values])
-    bar.ax.tick_params(length=0, which="both")
 
 
 def text_width(text: str, size: int | float) -> float:

@@ -11,10 +11,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from neuralrace.datasets.base import Data
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_decomposition, draw_strengths, label_modes
+from neuralrace.figures.modes import draw_decomposition, draw_strengths, label_modes, signed_vectors
 from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
@@ -50,7 +49,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("semantic_deep")
     data, modes = cell.data, cell.data.modes
-    u, v = _vectors(data)
+    # entries on the edge between two colours have the same one on every machine
+    u, v = (vectors.round(9) for vectors in signed_vectors(cell))
     total, middle = data.sigma_yx / data.sigma_yx.max(), np.diag(modes.s) / modes.s[0]
     symbols = (r"$\Sigma^{yx}$", "$=$ $U$", r"$\times$ $S$", r"$\times$ $V^T$")
     axes = draw_decomposition(ax, cell, (total, u, middle, v.T), symbols, data.output_names)
@@ -85,24 +85,6 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.axvline(time, **style.GUIDE)
     label_modes(ax, cell.strength, cell.target)
     ax.set_title("The closed form holds")
-
-
-def _vectors(data: Data) -> tuple[np.ndarray, np.ndarray]:
-    """Output vectors (output, mode) and item vectors (item, mode), the same on all machines.
-
-    Modes of equal singular values share a space of item vectors, in which a decomposition returns
-    any basis of any signs. Here it is made from the projections of the items, in their order.
-    """
-    modes, basis = data.modes, np.zeros((data.x.shape[1], 0))
-    for value in np.unique(modes.s.round(9))[::-1]:
-        space = modes.v[:, modes.s.round(9) == value]
-        end = basis.shape[1] + space.shape[1]
-        for item in space @ space.T:
-            left = item - basis @ (basis.T @ item)
-            if basis.shape[1] < end and (length := np.linalg.norm(left)) > 1e-6:
-                basis = np.column_stack([basis, left / length])
-    # Entries on the edge between two colours have the same one everywhere.
-    return (data.sigma_yx @ basis / modes.s).round(9), basis.round(9)
 
 
 def _stages(cell: CellResults) -> dict[int, float]:

@@ -34,8 +34,6 @@ NUMBER = "trained output domains, $K$"
 
 NOTE: dict[str, Any] = {"fontsize": 6, "color": "0.4"}
 """Text at a line."""
-RISE = 0.55
-"""Height at which the first line of explained power is named."""
 
 Series = tuple[str, list[CellResults], dict[str, Any]]
 
