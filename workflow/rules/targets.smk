@@ -53,6 +53,12 @@ rule ranges:
         "<results>/ranges.json",
 
 
+# The board of the benchmark, its figure and a map for each theory.
+rule benchmark:
+    input:
+        "<results>/benchmark.md",
+
+
 # Checks all result files. No output, so that it always runs; no input, so that it computes nothing.
 rule verify:
     log:

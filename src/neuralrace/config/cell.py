@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # configurations are read without JAX
 DATASETS = choices("datasets", Dataset)
 NETWORKS = choices("networks", Network)
 INITIALISERS = choices("initialisers", Initialiser)
+APPLICABLE = "applicable"
+"""In a file: all solutions that apply to the cell, those of installed packages too."""
 NESTED = (ConfigModel, dict, list, tuple)
 """What the values of a configuration may consist of, besides numbers and texts."""
 
@@ -193,11 +195,21 @@ def _defined_in(value: Any) -> Iterator[str]:
 R = TypeVar("R", bound=Ensemble)
 
 
+class OrApplicable:
+    """Annotation of a list in the schema of files, where a word may stand for all its names.
+
+    `neuralrace.config.load` replaces the word: it takes the dataset to know what applies.
+    """
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [handler(core), {"enum": [APPLICABLE]}]}
+
+
 class SolvedEnsemble(Ensemble):
     """An ensemble and its theory."""
 
-    solutions: tuple[Annotated[str, RegisteredName(SOLUTIONS)], ...] = ()
-    """Theory solved from the same initial weights."""
+    solutions: Annotated[tuple[Annotated[str, RegisteredName(SOLUTIONS)], ...], OrApplicable()] = ()
+    """Theory solved from the same initial weights: names, or `applicable` for all that apply."""
     candidates: dict[str, Gated] = Field(default={})
     """Gated networks that may stand for a ReLU network, by names of your choice. Their theory and
     training are compared with it."""
@@ -206,6 +218,14 @@ class SolvedEnsemble(Ensemble):
     def networks(self) -> tuple[Network, ...]:
         """The network and its candidates."""
         return (self.network, *self.candidates.values())
+
+    def applicable_solutions(self) -> tuple[str, ...]:
+        """All solutions whose requirements it meets, sorted; this loads the dataset."""
+        return tuple(
+            name
+            for name, entry in SOLUTIONS.items()
+            if not unmet(self, entry.declaration.requires, data=True)
+        )
 
     @property
     def modules(self) -> frozenset[str]:

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace.config.bundled import root
-from neuralrace.config.cell import Cell
+from neuralrace.config.cell import APPLICABLE, Cell
 from neuralrace.config.location import COMMAND_LINE, Files, Location
 from neuralrace.config.memory import too_large
 from neuralrace.config.settings import Plan, Settings, refuse_reserved
-from neuralrace.config.sweep import MOST_CELLS, expand_sweep, names
+from neuralrace.config.sweep import MOST_CELLS, SweptCell, expand_sweep, names
 from neuralrace.config.yaml import read_mapping
 from neuralrace.errors import UserError, did_you_mean, shorten
 from neuralrace.extensions.model import ConfigModel
@@ -128,7 +128,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 known[cell_id] = None
                 if not selected(cell_id):
                     continue
-                cell = _validate(Cell, swept.specification, swept.location)
+                cell = _cell(swept)
                 with swept.location.locating():
                     if problem := too_large(cell, limit) or cell.unfit():
                         raise problem
@@ -146,6 +146,15 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
                 )
             )
     return Plan(**dict(settings), cells=cells)
+
+
+def _cell(swept: SweptCell) -> Cell:
+    """The validated cell; in place of `applicable` it has the solutions that apply."""
+    raw, location = swept.specification, swept.location
+    if raw.get("solutions") == APPLICABLE:
+        unsolved = {key: raw[key] for key in raw if key not in ("solutions", "metrics")}
+        raw = raw | {"solutions": _validate(Cell, unsolved, location).applicable_solutions()}
+    return _validate(Cell, raw, location)
 
 
 def _selection(only: Collection[str]) -> Callable[..., bool]:

@@ -27,6 +27,7 @@ Stage = Literal[
     "judge",
     "draw",
     "plot",
+    "board",
     "variants",
     "judge_variants",
 ]

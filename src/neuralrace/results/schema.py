@@ -67,6 +67,7 @@ COORDINATES: dict[str, str] = {
     "domain_item": "items of all input domains, domain by domain",
     "other_domain_item": "the same items",
     "corner": "corner of the XoR square",
+    "entry": "entry of the benchmark: a solution, or a baseline that needs simulation",
 }
 """Meaning of each coordinate."""
 NUMBERED = (

@@ -10,6 +10,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
+from neuralrace.benchmark.held_out import PAPER as BENCHMARK
 from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import Claims, claims_fingerprint, read_claims
 from neuralrace.claims.variants import variant_cells
@@ -229,6 +230,29 @@ class Study:
     def table_params(self, stage: Stage) -> dict[str, Any]:
         """Params of a rule that reads the metrics of all cells."""
         return {"code": code_sha256(stage), "cells": self.spec_digests(self.plan.cells)}
+
+    # Benchmark -----------------------------------------------------------------------------------
+
+    @property
+    def benchmark_cells(self) -> list[str]:
+        """The cells of the benchmark's tasks.
+
+        Raises:
+            UserError: there are none.
+        """
+        cells = [cell for cell in self.plan.cells if cell.split("/")[0] == BENCHMARK]
+        if not cells:
+            raise UserError(
+                "no task of the benchmark is configured",
+                remedy="call `neuralrace benchmark`, or add --config settings="
+                f"config/{BENCHMARK}/tasks.yaml",
+            )
+        return cells
+
+    @cached_property
+    def board_code(self) -> str:
+        """Checksum of the code that puts the board together."""
+        return code_sha256("board")
 
     # Variants ------------------------------------------------------------------------------------
 

@@ -1,0 +1,140 @@
+"""The board: scores of every entry on every task, with intervals over seeds."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import stdtrit
+
+from neuralrace.benchmark.held_out import is_held_out
+from neuralrace.config.cell import Ensemble, flatten_keys
+from neuralrace.extensions.registry import METRICS
+from neuralrace.metrics.benchmark.theory_scores import OTHER_SEEDS
+from neuralrace.results.cells import CellResults
+from neuralrace.results.checksums import fingerprint
+
+VERSION = "1"
+"""Version of tasks and scores: boards of one version can be compared."""
+SUMMARY = "summary"
+"""Node of a board that has the scores of all tasks."""
+GOOD = 0.1
+"""A theory holds at a point of a task's grid where it misses the loss by less than this."""
+CONFIDENCE = 0.95
+BASELINES = ("flow", "gated_flow", "relu_flow", "linearised", "ridge", OTHER_SEEDS)
+"""Entries that every theory is to be compared with: numerical integration, which shows what step
+size alone costs; the tangent kernel at the start; ridge regression; the mean of other seeds."""
+SCORES = {name: text for name, (_, text) in METRICS["theory_scores"].declaration.variables.items()}
+"""Meaning of each score."""
+STATISTICS = ("mean", "low", "high")
+LONG_NAMES = {
+    "holds_share": "share of the points of a task's grid at which the loss error is below 0.1",
+    "holds_from": "smallest init scale at which the loss error, mean over seeds, is below 0.1",
+    "holds_until": "largest init scale at which the loss error, mean over seeds, is below 0.1",
+    "task": "task of the benchmark",
+    "entry": "a solution, or a baseline that needs simulation",
+    "statistic": "mean over seeds, and the ends of its 95% confidence interval (Student t)",
+    "value": "value of the axis of the task",
+    "init_scale": "factor on every initial weight",
+    "seed": "run seed",
+}
+
+
+def board(cells: Iterable[CellResults]) -> xr.DataTree:
+    """Scores of every entry on every task.
+
+    Args:
+        cells: cells of tasks, with the metric `theory_scores`, in the order of the configuration.
+
+    Returns:
+        A tree. Its node `summary` has a variable for each score, (task, entry, statistic): the
+        median over the points of the task's grid (init scale and axis), then mean and interval over
+        seeds; and `holds_share`, the share of points at which the loss error is below 0.1. A node
+        for each task has the scores of all runs, (value, init_scale, seed, entry), and `holds_from`
+        and `holds_until`, (value, entry). A score is NaN where an entry does not predict the quantity
+        or does not apply, and infinite where it predicts that something never happens.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> board = nr.benchmark("linear_width", entries=["exact"])
+        >>> board["linear_width"]["loss_error"].dims
+        ('value', 'init_scale', 'seed', 'entry')
+    """
+    by_task: dict[str, list[CellResults]] = {}
+    for cell in cells:
+        by_task.setdefault(cell.name.split("/")[1], []).append(cell)
+    tasks = {name: _task(name, members) for name, members in by_task.items()}
+    summary = xr.concat(
+        [_summary(task) for task in tasks.values()],
+        xr.IndexVariable("task", list(tasks)),
+        join="outer",
+    )
+    order = sorted(summary["entry"].values, key=lambda name: (name in BASELINES, name))
+    versions = [cell.metrics.attrs.get("versions", "") for cell in next(iter(by_task.values()))]
+    tree = xr.DataTree.from_dict({SUMMARY: _described(summary.sel(entry=order)), **tasks})
+    title = "Board of the benchmark of theories"
+    tree.attrs = {"title": title, "version": VERSION, "versions": versions[0]}
+    return tree
+
+
+def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
+    """Scores of all runs of a task, (value, init_scale, seed, entry)."""
+    specs = [flatten_keys(cell.spec.only(Ensemble).model_dump(mode="json")) for cell in cells]
+    axis = next((key for key in specs[0] if any(s.get(key) != specs[0][key] for s in specs)), "")
+    values = [_label(spec.get(axis)) if axis else "" for spec in specs]
+    scores = xr.concat(
+        [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],
+        xr.IndexVariable("value", values),
+        join="outer",
+        data_vars="all",
+    ).drop_attrs()
+    mean = scores["loss_error"].mean("seed")
+    scale = scores["init_scale"].where(mean < GOOD)
+    scores["holds_from"] = scale.min("init_scale").transpose("value", "entry")
+    scores["holds_until"] = scale.max("init_scale").transpose("value", "entry")
+    digest = fingerprint(*(cell.spec.only(Ensemble).sha256() for cell in cells))
+    return _described(scores).assign_attrs(
+        axis=axis, family=name.split("_")[0], held_out=int(is_held_out(name)), spec_sha256=digest
+    )
+
+
+def _summary(task: xr.Dataset) -> xr.Dataset:
+    """Scores of a task over its grid, (entry, statistic)."""
+    points, error = ("value", "init_scale"), task["loss_error"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of entries that do not predict a quantity
+        by_seed = task[[name for name in SCORES if name in task]].median(points)
+    by_seed["holds_share"] = (error < GOOD).where(error.notnull()).mean(points)
+    return by_seed.map(_interval)
+
+
+def _interval(by_seed: xr.DataArray) -> xr.DataArray:
+    """Mean over seeds and its confidence interval, along `statistic`; a single seed has none."""
+    count = by_seed.notnull().sum("seed")
+    mean = by_seed.mean("seed")
+    with np.errstate(invalid="ignore"):  # infinite scores have no spread
+        deviation = by_seed.where(np.isfinite(mean)).std("seed", ddof=1)
+    quantile = stdtrit((count - 1).clip(1), (1 + CONFIDENCE) / 2)
+    half = quantile * deviation / np.sqrt(count)
+    parts = [mean, mean - half, mean + half]
+    return xr.concat(parts, xr.IndexVariable("statistic", list(STATISTICS))).transpose(
+        "entry", "statistic"
+    )
+
+
+def _described(dataset: xr.Dataset) -> xr.Dataset:
+    """The dataset with the meaning of each variable."""
+    meanings = SCORES | LONG_NAMES
+    for name in map(str, dataset.variables):
+        dataset[name].attrs = {"long_name": meanings[name], "units": "1"}
+    return dataset
+
+
+def _label(value: Any) -> str:
+    """A value of a specification as text: `8x4` for a list."""
+    if isinstance(value, Mapping):
+        return ", ".join(map(_label, value.values()))
+    if isinstance(value, list):
+        return "x".join(map(_label, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

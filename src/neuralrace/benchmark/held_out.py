@@ -1,0 +1,94 @@
+"""Held-out tasks: problems and seeds that are drawn from a stated law when a board is made.
+
+A theory can be tuned to the tasks that everybody sees, and not to these. The law of each family is
+in `config/benchmark/held_out.yaml`; the drawn tasks are written as ordinary experiments.
+"""
+
+import re
+import zlib
+from collections.abc import Mapping
+from copy import deepcopy
+from math import floor, log10
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from neuralrace.config.load import config_folder, read_file
+from neuralrace.config.yaml import read_mapping
+from neuralrace.extensions.model import ConfigModel, Positive
+
+PAPER = "benchmark"
+"""Name under which the tasks stand among the experiments."""
+DIGITS = 3
+"""Significant digits of a drawn number."""
+
+
+class Law(ConfigModel):
+    """The law of a value: uniform between two numbers; whole if both are."""
+
+    low: int | float
+    high: int | float
+    count: Positive | None = None
+    """Numbers in a list, largest first; a single number when absent."""
+
+
+class HeldOut(ConfigModel):
+    """The law of a held-out task."""
+
+    like: str
+    """The task that it equals in everything that is not drawn."""
+    draw: Annotated[dict[str, Law], Field(min_length=1)]
+    """Laws by dotted key."""
+
+
+def tasks_file() -> Path:
+    """The configuration of the benchmark's tasks."""
+    return config_folder() / PAPER / "tasks.yaml"
+
+
+def is_held_out(task: str) -> bool:
+    """Whether a task was drawn, by its name."""
+    return re.search(r"_drawn_\d+$", task) is not None
+
+
+def drawn_tasks(number: int) -> dict[str, Any]:
+    """A configuration with one task of each family, `<family>_drawn_<number>`.
+
+    Args:
+        number: of the draw; the same number gives the same tasks.
+
+    Raises:
+        UserError: the laws or the tasks cannot be read.
+    """
+    tasks = read_file(tasks_file())["experiments"][PAPER]
+    laws = read_mapping(config_folder() / PAPER / "held_out.yaml")
+    drawn = {}
+    for family, raw in laws.items():
+        law = HeldOut.model_validate(raw)
+        rng = np.random.default_rng([number, zlib.crc32(family.encode())])
+        task = deepcopy(tasks[law.like])
+        for key, each in law.draw.items():
+            *path, last = key.split(".")
+            node = task
+            for part in path:
+                node = node.setdefault(part, {})
+            node[last] = _value(each, rng)
+        drawn[f"{family}_drawn_{number}"] = task
+    return {"experiments": {PAPER: drawn}}
+
+
+def _value(law: Law, rng: np.random.Generator) -> Any:
+    whole = isinstance(law.low, int) and isinstance(law.high, int)
+    values = (
+        rng.integers(law.low, law.high, law.count or 1, endpoint=True)
+        if whole
+        else map(_rounded, rng.uniform(law.low, law.high, law.count or 1))
+    )
+    numbers = sorted((int(v) if whole else float(v) for v in values), reverse=True)
+    return numbers if law.count else numbers[0]
+
+
+def _rounded(value: float) -> float:
+    return round(value, DIGITS - 1 - floor(log10(abs(value)))) if value else 0.0

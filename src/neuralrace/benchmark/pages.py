@@ -1,0 +1,141 @@
+"""The board as text: Markdown, lines for the terminal, and a table of numbers."""
+
+from collections.abc import Collection, Iterator, Sequence
+from math import exp, isfinite
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from neuralrace.benchmark.board import BASELINES, GOOD, STATISTICS, SUMMARY
+
+COLUMNS = {
+    "holds_share": "holds at",
+    "loss_error": "loss",
+    "loss_shape_error": "shape",
+    "halfway_time_log_ratio": "half time",
+    "final_loss_error": "final loss",
+    "mode_error": "modes",
+    "layer_norm_error": "norms",
+    "zero_shot_error": "zero-shot",
+    "receptive_field_error": "fields",
+}
+"""Heading of each column."""
+EXPLANATION = f"""\
+Each task is trained over a grid of init scales and one more axis, with several seeds. A number is
+the median over the grid, then the mean over seeds, with its 95% confidence interval. Errors are
+relative: of the loss to the initial loss, of strengths, norms and fields to the largest. *Shape* is
+the error of the loss once both curves are shifted to be halfway down at the same time; *half time*
+is the factor between the predicted and the simulated time halfway down. *Holds at* is the share of
+the grid where the loss error is below {GOOD:g}, and *init scales* are the smallest and the largest
+of them. An empty field means that an entry does not predict the quantity; an entry that is not
+listed does not apply. {", ".join(f"`{name}`" for name in BASELINES)} are baselines."""
+
+
+def markdown(board: xr.DataTree) -> str:
+    """The board as a page."""
+    parts = ["# Which theory of learning holds where", EXPLANATION, _overview(board)]
+    for task in tasks_of(board):
+        heading, *rows = _rows(board, task, None)
+        table = [_line(heading), _line(["---"] * len(heading)), *map(_line, rows)]
+        parts += [f"## {task}", _about(board[task].dataset), "\n".join(table)]
+    versions = board.attrs["versions"]
+    parts += [f"Version {board.attrs['version']} of the benchmark; {versions}."]
+    return "\n\n".join(parts) + "\n"
+
+
+def lines(board: xr.DataTree, only: Collection[str] = ()) -> Iterator[str]:
+    """The board for a terminal, task by task.
+
+    Args:
+        board: result of `neuralrace.benchmark.board.board`.
+        only: entries to show, each beside the best of all others; all when empty.
+    """
+    for task in tasks_of(board):
+        table = list(_rows(board, task, only))
+        if len(table) == 1:
+            continue
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        yield f"{task}: {_about(board[task].dataset)}"
+        for row in table:
+            yield "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
+        yield ""
+
+
+def frame(board: xr.DataTree) -> pd.DataFrame:
+    """The summary as a table: a row for each task, entry and score that is assessed."""
+    scores = board[SUMMARY].to_dataset()
+    table = scores[[name for name in COLUMNS if name in scores]].to_array("score").to_series()
+    wide = table.unstack("statistic")[list(STATISTICS)].dropna(subset="mean")
+    rows = wide.reset_index()[["task", "entry", "score", *STATISTICS]]
+    order = {name: number for number, name in enumerate(tasks_of(board))}
+    return rows.sort_values("task", key=lambda column: column.map(order), kind="stable")
+
+
+def tasks_of(board: xr.DataTree) -> list[str]:
+    """Names of the tasks of a board, in its order."""
+    return [name for name in board.children if name != SUMMARY]
+
+
+def _overview(board: xr.DataTree) -> str:
+    """Share of the grid at which each entry holds, by task."""
+    share = board[SUMMARY]["holds_share"].sel(statistic="mean").to_pandas().T
+    share = share.dropna(how="all")
+    heading = ["share of the grid", *share.columns]
+    rows = [
+        [f"`{entry}`", *("" if np.isnan(value) else f"{value:.2f}" for value in row)]
+        for entry, row in zip(share.index, share.values, strict=True)
+    ]
+    return "\n".join([_line(heading), _line(["---"] * len(heading)), *map(_line, rows)])
+
+
+def _about(task: xr.Dataset) -> str:
+    """The grid of a task in words."""
+    scales = task["init_scale"].values
+    text = f"init scales {scales.min():g} to {scales.max():g}"
+    if task.attrs["axis"]:
+        text += f", {task.attrs['axis']} {', '.join(task['value'].values)}"
+    held_out = "; drawn for this board" if task.attrs["held_out"] else ""
+    return f"{text}, {task.sizes['seed']} seeds{held_out}"
+
+
+def _rows(board: xr.DataTree, task: str, only: Collection[str] | None) -> Iterator[list[str]]:
+    """Heading and rows of a task's table, best loss first."""
+    scores = board[SUMMARY].to_dataset().sel(task=task)
+    known = [name for name in COLUMNS if name in scores and scores[name].notnull().any()]
+    assessed = scores[known].to_array().notnull().any(("variable", "statistic"))
+    loss = scores["loss_error"].sel(statistic="mean").where(assessed, drop=True).to_series()
+    entries = list(loss.fillna(np.inf).sort_values(kind="stable").index)
+    if only:
+        shown = set(only).intersection(entries)
+        best = next((entry for entry in entries if entry not in only), None)
+        entries = [entry for entry in entries if entry in shown or (shown and entry == best)]
+    yield ["entry", *(COLUMNS[name] for name in known), "init scales"]
+    for entry in entries:
+        own = scores.sel(entry=entry)
+        values = [_number(name, own[name].values.tolist()) for name in known]
+        yield [entry, *values, _scales(board[task].dataset.sel(entry=entry))]
+
+
+def _number(name: str, statistics: Sequence[float]) -> str:
+    """Mean and half of the interval; empty where nothing is assessed."""
+    mean, low, high = statistics
+    if np.isnan(mean):
+        return ""
+    if not isfinite(mean):
+        return "never"
+    if name == "halfway_time_log_ratio":
+        return f"x {exp(mean):.2f}"
+    if np.isnan(low):
+        return f"{mean:.3f}"
+    return f"{mean:.3f} ± {(high - low) / 2:.3f}"
+
+
+def _scales(entry: xr.Dataset) -> str:
+    """The init scales at which an entry holds, whatever the value of the axis."""
+    low, high = float(entry["holds_from"].min()), float(entry["holds_until"].max())
+    return "none" if np.isnan(low) else f"{low:g} to {high:g}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

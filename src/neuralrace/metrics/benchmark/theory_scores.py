@@ -1,0 +1,121 @@
+"""Scores of every solution of a cell, and of the mean of other seeds."""
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.values import Values, crossing_time
+from neuralrace.results.cells import CellResults
+
+OTHER_SEEDS = "other_seeds"
+"""The entry that predicts the mean over all other seeds of the simulation."""
+
+
+@Metric(
+    variables={
+        "loss_error": ("entry", "largest distance of loss from simulation over initial loss"),
+        "loss_shape_error": (
+            "entry",
+            "the same after a shift in time by which both losses are halfway down at once",
+        ),
+        "halfway_time_log_ratio": (
+            "entry",
+            "absolute log ratio of the predicted to the simulated time halfway down the loss",
+        ),
+        "final_loss_error": ("entry", "distance of the final losses over initial loss"),
+        "mode_error": ("entry", "largest distance of a mode's strength over the largest strength"),
+        "layer_norm_error": ("entry", "largest distance of a layer's norm over the largest norm"),
+        "zero_shot_error": (
+            "entry",
+            "largest distance of the relative error on pairs that are never trained",
+        ),
+        "receptive_field_error": (
+            "entry",
+            "distance of the final receptive fields over their norm",
+        ),
+    },
+)
+def theory_scores(cell: CellResults) -> Values:
+    """Distance of the predictions of every entry of the benchmark from the simulation.
+
+    The entries are the solutions of the cell and, last, `other_seeds`: the mean over the other
+    seeds of the simulation, which knows the task but not the initial weights. All scores are 0 for
+    perfect agreement. A score is NaN where an entry does not predict the quantity, where it was not
+    recorded, and for diverged runs. Halfway is the mean of the initial and the final simulated
+    loss; the log ratio is infinite for an entry whose loss never gets there.
+    """
+    loss, predicted = cell.trajectory["loss"], _predicted(cell, "loss", cell.trajectory["loss"])
+    initial = loss.isel(time=0, drop=True)
+    halfway = (initial + loss.isel(time=-1, drop=True)) / 2
+    reached = crossing_time(-loss, -halfway, cell.flow_time)
+    expected = crossing_time(-predicted, -halfway, cell.flow_time)
+    ratio = abs(np.log(expected / reached))
+    known = predicted.notnull().all("time")
+    shifted = _delayed(predicted, (reached - expected).fillna(0), cell.flow_time)
+    error = {"loss": abs(predicted - loss) / initial, "shape": abs(shifted - loss) / initial}
+    values = {
+        "loss_error": error["loss"].max("time", skipna=False),
+        # beyond its end, a theory that was early predicts nothing
+        "loss_shape_error": error["shape"].max("time").where(known & loss.notnull().all("time")),
+        "halfway_time_log_ratio": ratio.where(expected.notnull() | ~known, np.inf).where(
+            reached > 0
+        ),
+        "final_loss_error": error["loss"].isel(time=-1, drop=True),
+    }
+    curves = {
+        "mode_error": ("mode_strength", ["mode"]),
+        "layer_norm_error": ("layer_norm", ["layer"]),
+        "zero_shot_error": ("untrained_error", []),
+    }
+    for name, (variable, dims) in curves.items():
+        if variable in cell.trajectory and variable in cell.theory:
+            simulated = cell.trajectory[variable]
+            distance = abs(_predicted(cell, variable, simulated) - simulated)
+            # relative errors have a scale of their own
+            scale = abs(simulated).max(["time", *dims]) if dims else 1.0
+            values[name] = distance.max(["time", *dims], skipna=False) / scale
+    if "receptive_fields" in cell.theory:
+        learned = cell.receptive_fields.isel(snapshot=-1, drop=True)
+        distance = _predicted(cell, "receptive_fields", learned) - learned
+        norm, size = (
+            np.sqrt((fields**2).sum(("unit", "input"), skipna=False))
+            for fields in (distance, learned)
+        )
+        values["receptive_field_error"] = norm / size
+    return {
+        name: value.transpose("init_scale", "seed", "entry").drop_vars(
+            ("solution", "flow_time"), errors="ignore"
+        )
+        for name, value in values.items()
+    }
+
+
+def _predicted(cell: CellResults, variable: str, simulated: xr.DataArray) -> xr.DataArray:
+    """What each entry predicts of a simulated variable, along `entry`."""
+    others = (simulated.sum("seed", skipna=False) - simulated) / (simulated.sizes["seed"] - 1)
+    others = others.expand_dims(entry=[OTHER_SEEDS])
+    if variable not in cell.theory:
+        unknown = [*cell.spec.solutions, OTHER_SEEDS]
+        return others.reindex(entry=unknown)
+    solved = cell.theory[variable].rename(solution="entry")
+    return xr.concat([solved, others], "entry", coords="minimal", compat="override")
+
+
+def _delayed(curve: xr.DataArray, delay: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
+    """Curves that start later by a delay, at their first value until then; NaN beyond the end."""
+
+    def interpolate(
+        values: Float[np.ndarray, " time"], late: float, at: Float[np.ndarray, " time"]
+    ) -> Float[np.ndarray, " time"]:
+        return np.interp(at - late, at, values, right=np.nan)
+
+    return xr.apply_ufunc(
+        interpolate,
+        curve,
+        delay,
+        time,
+        input_core_dims=[["time"], [], ["time"]],
+        output_core_dims=[["time"]],
+        vectorize=True,
+    )

@@ -1,0 +1,17 @@
+# The board of the benchmark: scores of every theory on every task. Its tasks are configured by
+# config/benchmark/tasks.yaml, which `neuralrace benchmark` adds to the configuration.
+rule board:
+    input:
+        exit_on_user_error()(lambda w: study.paths((c, "metrics") for c in study.benchmark_cells)),
+    output:
+        update("<results>/benchmark.md"),
+        update("<results>/benchmark.csv"),
+        update("<results>/benchmark.nc"),
+    log:
+        "<results>/logs/board.log",
+    localrule: True
+    params:
+        cells=lambda w: study.spec_digests(study.benchmark_cells),
+        code=study.board_code,
+    run:
+        run_in_worker("board", "benchmark", input, output, params, log)
