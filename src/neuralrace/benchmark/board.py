@@ -52,8 +52,8 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         median over the points of the task's grid (init scale and axis), then mean and interval over
         seeds; and `holds_share`, the share of points at which the loss error is below 0.1. A node
         for each task has the scores of all runs, (value, init_scale, seed, entry), and `holds_from`
-        and `holds_until`, (value, entry). A score is NaN where an entry does not predict the quantity
-        or does not apply, and infinite where it predicts that something never happens.
+        and `holds_until`, (value, entry). A score is NaN where an entry does not apply
+        or does not predict the quantity, and infinite where something never happens by it.
 
     Example:
         >>> import neuralrace as nr

@@ -5,22 +5,26 @@ in `config/benchmark/held_out.yaml`; the drawn tasks are written as ordinary exp
 """
 
 import re
+import secrets
 import zlib
-from collections.abc import Mapping
 from copy import deepcopy
 from math import floor, log10
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import yaml
 from pydantic import Field
 
 from neuralrace.config.load import config_folder, read_file
 from neuralrace.config.yaml import read_mapping
 from neuralrace.extensions.model import ConfigModel, Positive
+from neuralrace.results.atomic import write_text
 
 PAPER = "benchmark"
 """Name under which the tasks stand among the experiments."""
+MOST_DRAWS = 10**6
+"""Numbers of random draws are below this."""
 DIGITS = 3
 """Significant digits of a drawn number."""
 
@@ -77,6 +81,24 @@ def drawn_tasks(number: int) -> dict[str, Any]:
             node[last] = _value(each, rng)
         drawn[f"{family}_drawn_{number}"] = task
     return {"experiments": {PAPER: drawn}}
+
+
+def write_drawn_tasks(path: Path, number: int | None = None) -> Path:
+    """Writes a configuration of drawn tasks, unless there is one and no number is given.
+
+    Args:
+        path: of the configuration.
+        number: of the draw; a random one when absent.
+
+    Raises:
+        UserError: the laws or the tasks cannot be read, or the file cannot be written.
+    """
+    if number is not None or not path.is_file():
+        number = secrets.randbelow(MOST_DRAWS) if number is None else number
+        text = yaml.safe_dump(drawn_tasks(number), sort_keys=False)
+        heading = f"# Held-out tasks of draw {number}, by the laws of config/{PAPER}/held_out.yaml"
+        write_text(f"{heading}\n{text}", path)
+    return path
 
 
 def _value(law: Law, rng: np.random.Generator) -> Any:

@@ -34,6 +34,7 @@ from neuralrace.config.manual import key_lines
 from neuralrace.config.settings import Plan, refuse_reserved
 from neuralrace.config.sweep import NAME
 from neuralrace.errors import UserError, did_you_mean
+from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.results.atomic import write_text
 from neuralrace.workflow.profile import check
 from neuralrace.workflow.profile import read as read_profile
@@ -130,6 +131,18 @@ configfile = click.option(
     metavar="FILE",
     help="Configuration laid over config/*/experiments.yaml; may be repeated.",
 )
+results = click.option(
+    "--results", metavar="FOLDER", help="Folder for the results; default: results."
+)
+cores = click.option(
+    "--cores", metavar="N", callback=core_count, help="Processors to use; default: all."
+)
+profile = click.option(
+    "--profile",
+    type=PATH,
+    metavar="FOLDER",
+    help="Snakemake profile that says where jobs run, such as profiles/slurm.",
+)
 
 
 # Commands ----------------------------------------------------------------------------------------
@@ -200,14 +213,9 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     shell_complete=completion("experiments", "papers"),
 )
 @configfile
-@click.option("--results", metavar="FOLDER", help="Folder for the results; default: results.")
-@click.option("--cores", metavar="N", callback=core_count, help="Processors to use; default: all.")
-@click.option(
-    "--profile",
-    type=PATH,
-    metavar="FOLDER",
-    help="Snakemake profile that says where jobs run, such as profiles/slurm.",
-)
+@results
+@cores
+@profile
 @click.option("-n", "--dry-run", is_flag=True, help="Print the jobs that would run, and stop.")
 def run(
     what: Sequence[str],
@@ -224,25 +232,59 @@ def run(
     cell, in the folder of figures.
     """
     files = _configuration(what, configfile, results)
-    # the default profile is checked too: Snakemake would use it, and a download may contain one
-    default = Path("profiles", "default")
-    folder = profile or (default if default.exists() else root() / default)
-    settings = read_profile(folder)
-    check(settings)
-    options = files.pop("command line")
-    # validates the configuration before Snakemake starts
-    _plan({**settings.files, **files, "command line": options})
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
-    command += ["--workflow-profile", str(folder), *(["--dry-run"] if dry_run else [])]
-    command += ["--cores", cores or "all"] if cores or profile is None else []
-    values = {"settings": list(map(str, configfile)), **options}
-    # JSON, as Snakemake parses values as YAML; with blanks around, as it strips outer quotes
-    pairs = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
-    command += ["--config", *pairs, "--", "cells", "plots"]
-    with subprocess.Popen(command, env=os.environ | _home()) as process:  # noqa: S603
-        with suppress(KeyboardInterrupt):  # Snakemake gets the signal too, and first stops its jobs
-            return process.wait()
-        return process.wait()
+    return _snakemake(["cells", "plots"], files, configfile, cores, profile, dry_run)
+
+
+@command("--only aligned_modes")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="ENTRY",
+    shell_complete=completion("solutions"),
+    help="Print the scores of this theory, beside the best of all others; may be repeated.",
+)
+@click.option(
+    "--draw",
+    type=click.IntRange(0, 10**6),
+    metavar="N",
+    help="Number of the draw of held-out tasks; default: the last one, or else a new one.",
+)
+@configfile
+@results
+@cores
+@profile
+def benchmark(
+    only: Sequence[str],
+    draw: int | None,
+    configfile: Sequence[Path],
+    results: str | None,
+    cores: str | None,
+    profile: Path | None,
+) -> int:
+    """Score every theory against simulations of the same runs.
+
+    Every solution that applies to a task is scored, those of installed packages too, and so are
+    baselines such as the tangent kernel. Tasks of your own come from --configfile, as experiments
+    of `benchmark`. The board is kept in `<results>/benchmark.md`, `.csv` and `.nc`. A second call
+    computes only what is new.
+    """
+    from neuralrace.benchmark.held_out import tasks_file, write_drawn_tasks
+
+    for entry in only:
+        SOLUTIONS.known(entry)
+    folder = Path(results or "results")
+    drawn = write_drawn_tasks(folder / "benchmark" / "held_out.yaml", draw)
+    settings = [tasks_file(), drawn, *configfile]
+    files = _configuration(["benchmark"], settings, results)
+    if status := _snakemake(["benchmark"], files, settings, cores, profile):
+        return status
+    import xarray as xr
+
+    from neuralrace.benchmark.pages import lines
+
+    click.echo("\n".join(lines(xr.open_datatree(folder / "benchmark.nc"), only)))
+    click.echo(f"The whole board: {folder / 'benchmark.md'}")
+    return 0
 
 
 @command("mine")
@@ -450,6 +492,48 @@ def _configuration(
         )
     only = {"only": list(dict.fromkeys(names))} if names else {}
     return files | {"command line": only | ({} if results is None else {"results": results})}
+
+
+def _snakemake(
+    targets: Sequence[str],
+    files: dict[str, Mapping[str, Any]],
+    settings: Sequence[Path],
+    cores: str | None,
+    profile: Path | None,
+    dry_run: bool = False,
+) -> int:
+    """Runs the workflow; returns its exit status.
+
+    Args:
+        targets: rules to make.
+        files: result of `_configuration`.
+        settings: those of its files that come on top of the papers' experiments.
+        cores: value of --cores.
+        profile: folder of a profile of Snakemake; the default one when absent.
+        dry_run: whether to print the jobs only.
+
+    Raises:
+        UserError: a mistake in the configuration or the profile.
+    """
+    # the default profile is checked too: Snakemake would use it, and a download may contain one
+    default = Path("profiles", "default")
+    folder = profile or (default if default.exists() else root() / default)
+    own = read_profile(folder)
+    check(own)
+    options = files.pop("command line")
+    # validates the configuration before Snakemake starts
+    _plan({**own.files, **files, "command line": options})
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
+    command += ["--workflow-profile", str(folder), *(["--dry-run"] if dry_run else [])]
+    command += ["--cores", cores or "all"] if cores or profile is None else []
+    values = {"settings": list(map(str, settings)), **options}
+    # JSON, as Snakemake parses values as YAML; with blanks around, as it strips outer quotes
+    pairs = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
+    command += ["--config", *pairs, "--", *targets]
+    with subprocess.Popen(command, env=os.environ | _home()) as process:  # noqa: S603
+        with suppress(KeyboardInterrupt):  # Snakemake gets the signal too, and first stops its jobs
+            return process.wait()
+        return process.wait()
 
 
 def _progress() -> Callable[[str, int, int], None]:
