@@ -15,3 +15,20 @@ rule board:
         code=study.board_code,
     run:
         run_in_worker("board", "benchmark", input, output, params, log)
+
+
+# The picture of the board, and a map for each entry: where it holds, over init scales and one more
+# axis.
+rule draw_board:
+    input:
+        "<results>/benchmark.nc",
+    output:
+        [update(path) for path in study.board_pictures],
+    log:
+        "<figures>/logs/benchmark.log",
+    localrule: True
+    params:
+        code=study.draw_board_code,
+        root=study.results,
+    run:
+        run_in_worker("draw_board", "benchmark", input, output, params, log)

@@ -57,6 +57,7 @@ rule ranges:
 rule benchmark:
     input:
         "<results>/benchmark.md",
+        rules.draw_board.output,
 
 
 # Checks all result files. No output, so that it always runs; no input, so that it computes nothing.

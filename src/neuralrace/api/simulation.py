@@ -57,7 +57,8 @@ def simulate(
             dataset with its targets, by its name, such as "hierarchy", or as a mapping.
         y: targets, an array (sample, output) with as many rows as `x`; None with a dataset.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
-            data, None for none. A solution that does not apply is refused with the reason.
+            data, but for baselines; None for none. A solution that does not apply is refused with the
+            reason.
         progress: whether to print choices and progress to stderr.
         **options: all other arguments of `specify`.
 
@@ -172,6 +173,8 @@ def _solve(
     problem = Problem(cell, record_steps(cell)[0])
     for name in SOLUTIONS if automatic else cell.solutions:
         requirements = SOLUTIONS[name].declaration.requires
+        if automatic and SOLUTIONS[name].declaration.baseline:
+            continue
         if automatic and (reason := unmet(cell, requirements, data=True)):
             of_network = [n for n in requirements.split() if {*n.split("|")} & NETWORK_REQUIREMENTS]
             if not unmet(cell, " ".join(of_network)):

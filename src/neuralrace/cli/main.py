@@ -268,7 +268,7 @@ def benchmark(
     of `benchmark`. The board is kept in `<results>/benchmark.md`, `.csv` and `.nc`. A second call
     computes only what is new.
     """
-    from neuralrace.benchmark.held_out import tasks_file, write_drawn_tasks
+    from neuralrace.board.held_out import tasks_file, write_drawn_tasks
 
     for entry in only:
         SOLUTIONS.known(entry)
@@ -280,7 +280,7 @@ def benchmark(
         return status
     import xarray as xr
 
-    from neuralrace.benchmark.pages import lines
+    from neuralrace.board.pages import lines
 
     click.echo("\n".join(lines(xr.open_datatree(folder / "benchmark.nc"), only)))
     click.echo(f"The whole board: {folder / 'benchmark.md'}")

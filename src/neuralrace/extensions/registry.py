@@ -110,6 +110,9 @@ class OfOneTask(Quantity):
 class Solution(OfOneTask):
     """Theory that is solved from the initial weights of a run."""
 
+    baseline: bool = False
+    """Whether it is a yardstick for other theories, which is solved only where it is asked for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(OfOneTask):

@@ -28,6 +28,7 @@ Stage = Literal[
     "draw",
     "plot",
     "board",
+    "draw_board",
     "variants",
     "judge_variants",
 ]

@@ -13,6 +13,7 @@ from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.results.cells import IDENTIFIER, cell_name
 from neuralrace.results.checksums import (
+    BOARD,
     PICTURES,
     TABLES,
     Checksums,
@@ -85,6 +86,7 @@ def _outputs(root: Path, gallery: Path) -> Iterator[tuple[Path, list[Path]]]:
     Other files in these folders are ignored, as the user may have put them there.
     """
     yield root / "claims.sha256", [root / name for name in TABLES]
+    yield checksum_path(root / BOARD[0]), [root / name for name in BOARD]
     for name in ("metrics.csv", *(f"{group}.json" for group in VARIANT_SETS)):
         yield checksum_path(root / name), [root / name]
     drawn = {path for path in gallery.rglob("*.sha256") if read_checksums(path)}

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from neuralrace.benchmark.board import board
-from neuralrace.benchmark.pages import frame, markdown
+from neuralrace.board.build import board
+from neuralrace.board.pages import frame, markdown
 from neuralrace.results.atomic import replacing, write_text
 from neuralrace.results.cells import open_results
+from neuralrace.results.checksums import checksum_path
 from neuralrace.workflow.job import Job
 
 
@@ -22,7 +23,7 @@ def run(job: Job, code: str, cells: Mapping[str, Mapping[str, str]]) -> None:
         UserError: as `neuralrace.workflow.draw.run`.
     """
     page, table, numbers = map(Path, job.outputs)
-    with job.writing("board", code, page.with_suffix(".sha256"), page.parent):
+    with job.writing("board", code, checksum_path(numbers), page.parent):
         results = open_results(page.parent, cells, expected=cells)
         tree = board(results.values())
         with replacing(numbers) as temporary:

@@ -10,7 +10,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from neuralrace.benchmark.held_out import PAPER as BENCHMARK
+from neuralrace.board.held_out import PAPER as BENCHMARK
 from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import Claims, claims_fingerprint, read_claims
 from neuralrace.claims.variants import variant_cells
@@ -21,11 +21,13 @@ from neuralrace.config.location import COMMAND_LINE
 from neuralrace.config.variables import FileKind
 from neuralrace.config.variants import VARIANT_SETS, VariantSet, variants_path
 from neuralrace.errors import UserError
-from neuralrace.extensions.registry import FIGURES
+from neuralrace.extensions.registry import FIGURES, SOLUTIONS
 from neuralrace.figures import input_files, matching_cells
 from neuralrace.figures.caption import caption
 from neuralrace.figures.inputs import cells_of_figure, experiments_of
+from neuralrace.metrics.benchmark.theory_scores import OTHER_SEEDS
 from neuralrace.results.checksums import (
+    BOARD,
     PICTURES,
     TABLES,
     checksum_path,
@@ -249,6 +251,23 @@ class Study:
             )
         return cells
 
+    @property
+    def board_pictures(self) -> list[str]:
+        """Paths of the picture of the board, and of the map of each entry that predicts a loss."""
+        solutions = {
+            name for cell in self.benchmark_cells for name in self.plan.cells[cell].solutions
+        }
+        entries = [
+            n for n in SOLUTIONS if n in solutions and "loss" in SOLUTIONS[n].declaration.variables
+        ]
+        folder = f"{self.figures}/{BENCHMARK}"
+        return [f"{folder}/board.png", *(f"{folder}/maps/{n}.png" for n in (*entries, OTHER_SEEDS))]
+
+    @cached_property
+    def draw_board_code(self) -> str:
+        """Checksum of the code that draws the board."""
+        return code_sha256("draw_board")
+
     @cached_property
     def board_code(self) -> str:
         """Checksum of the code that puts the board together."""
@@ -349,7 +368,15 @@ class Study:
         tables = [
             Path(self.results, name) for name in (*TABLES, *self.claim_pages, "claims.sha256")
         ]
-        return [*single, *map(checksum_path, single), *pictures, *tables]
+        board = [Path(self.results, name) for name in BOARD]
+        return [
+            *single,
+            *map(checksum_path, single),
+            *pictures,
+            *tables,
+            *board,
+            checksum_path(board[0]),
+        ]
 
     def locations(self) -> dict[str, str]:
         """Existing paths to open after a run: results, figures and claims."""

@@ -15,6 +15,7 @@ OTHER_SEEDS = "other_seeds"
 @Metric(
     variables={
         "loss_error": ("entry", "largest distance of loss from simulation over initial loss"),
+        "initial_loss_error": ("entry", "distance of the losses at the start over initial loss"),
         "loss_shape_error": (
             "entry",
             "the same after a shift in time by which both losses are halfway down at once",
@@ -43,14 +44,15 @@ def theory_scores(cell: CellResults) -> Values:
     seeds of the simulation, which knows the task but not the initial weights. All scores are 0 for
     perfect agreement. A score is NaN where an entry does not predict the quantity, where it was not
     recorded, and for diverged runs. Halfway is the mean of the initial and the final simulated
-    loss; the log ratio is infinite for an entry whose loss never gets there.
+    loss; times are clipped to the records, and the last stands for a loss that never gets there.
     """
     loss, predicted = cell.trajectory["loss"], _predicted(cell, "loss", cell.trajectory["loss"])
     initial = loss.isel(time=0, drop=True)
     halfway = (initial + loss.isel(time=-1, drop=True)) / 2
     reached = crossing_time(-loss, -halfway, cell.flow_time)
     expected = crossing_time(-predicted, -halfway, cell.flow_time)
-    ratio = abs(np.log(expected / reached))
+    first, last = (float(cell.flow_time[at]) for at in (1, -1))
+    ratio = abs(np.log(expected.fillna(last).clip(first) / reached.clip(first)))
     known = predicted.notnull().all("time")
     shifted = _delayed(predicted, (reached - expected).fillna(0), cell.flow_time)
     error = {"loss": abs(predicted - loss) / initial, "shape": abs(shifted - loss) / initial}
@@ -58,9 +60,8 @@ def theory_scores(cell: CellResults) -> Values:
         "loss_error": error["loss"].max("time", skipna=False),
         # beyond its end, a theory that was early predicts nothing
         "loss_shape_error": error["shape"].max("time").where(known & loss.notnull().all("time")),
-        "halfway_time_log_ratio": ratio.where(expected.notnull() | ~known, np.inf).where(
-            reached > 0
-        ),
+        "halfway_time_log_ratio": ratio.where(known),
+        "initial_loss_error": error["loss"].isel(time=0, drop=True),
         "final_loss_error": error["loss"].isel(time=-1, drop=True),
     }
     curves = {

@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 from scipy.special import stdtrit
 
-from neuralrace.benchmark.held_out import is_held_out
+from neuralrace.board.held_out import is_held_out
 from neuralrace.config.cell import Ensemble, flatten_keys
-from neuralrace.extensions.registry import METRICS
+from neuralrace.extensions.registry import METRICS, SOLUTIONS
 from neuralrace.metrics.benchmark.theory_scores import OTHER_SEEDS
 from neuralrace.results.cells import CellResults
 from neuralrace.results.checksums import fingerprint
@@ -22,9 +22,11 @@ SUMMARY = "summary"
 GOOD = 0.1
 """A theory holds at a point of a task's grid where it misses the loss by less than this."""
 CONFIDENCE = 0.95
-BASELINES = ("flow", "gated_flow", "relu_flow", "linearised", "ridge", OTHER_SEEDS)
-"""Entries that every theory is to be compared with: numerical integration, which shows what step
-size alone costs; the tangent kernel at the start; ridge regression; the mean of other seeds."""
+BASELINES = (
+    *(name for name, entry in SOLUTIONS.items() if entry.declaration.baseline),
+    OTHER_SEEDS,
+)
+"""Entries that every theory is to be compared with."""
 SCORES = {name: text for name, (_, text) in METRICS["theory_scores"].declaration.variables.items()}
 """Meaning of each score."""
 STATISTICS = ("mean", "low", "high")
@@ -53,7 +55,7 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         seeds; and `holds_share`, the share of points at which the loss error is below 0.1. A node
         for each task has the scores of all runs, (value, init_scale, seed, entry), and `holds_from`
         and `holds_until`, (value, entry). A score is NaN where an entry does not apply
-        or does not predict the quantity, and infinite where something never happens by it.
+        or does not predict the quantity.
 
     Example:
         >>> import neuralrace as nr
@@ -113,10 +115,8 @@ def _interval(by_seed: xr.DataArray) -> xr.DataArray:
     """Mean over seeds and its confidence interval, along `statistic`; a single seed has none."""
     count = by_seed.notnull().sum("seed")
     mean = by_seed.mean("seed")
-    with np.errstate(invalid="ignore"):  # infinite scores have no spread
-        deviation = by_seed.where(np.isfinite(mean)).std("seed", ddof=1)
     quantile = stdtrit((count - 1).clip(1), (1 + CONFIDENCE) / 2)
-    half = quantile * deviation / np.sqrt(count)
+    half = quantile * by_seed.std("seed", ddof=1) / np.sqrt(count)
     parts = [mean, mean - half, mean + half]
     return xr.concat(parts, xr.IndexVariable("statistic", list(STATISTICS))).transpose(
         "entry", "statistic"

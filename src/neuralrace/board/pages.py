@@ -1,17 +1,18 @@
 """The board as text: Markdown, lines for the terminal, and a table of numbers."""
 
 from collections.abc import Collection, Iterator, Sequence
-from math import exp, isfinite
+from math import exp
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.benchmark.board import BASELINES, GOOD, STATISTICS, SUMMARY
+from neuralrace.board.build import BASELINES, GOOD, STATISTICS, SUMMARY
 
 COLUMNS = {
     "holds_share": "holds at",
     "loss_error": "loss",
+    "initial_loss_error": "start",
     "loss_shape_error": "shape",
     "halfway_time_log_ratio": "half time",
     "final_loss_error": "final loss",
@@ -24,12 +25,16 @@ COLUMNS = {
 EXPLANATION = f"""\
 Each task is trained over a grid of init scales and one more axis, with several seeds. A number is
 the median over the grid, then the mean over seeds, with its 95% confidence interval. Errors are
-relative: of the loss to the initial loss, of strengths, norms and fields to the largest. *Shape* is
-the error of the loss once both curves are shifted to be halfway down at the same time; *half time*
-is the factor between the predicted and the simulated time halfway down. *Holds at* is the share of
-the grid where the loss error is below {GOOD:g}, and *init scales* are the smallest and the largest
-of them. An empty field means that an entry does not predict the quantity; an entry that is not
-listed does not apply. {", ".join(f"`{name}`" for name in BASELINES)} are baselines."""
+relative: of the loss to the initial loss, of strengths, norms and fields to the largest.
+
+- *Holds at* is the share of the grid where the loss error is below {GOOD:g}; *init scales* are the
+  smallest and the largest of it.
+- *Start* is the error before the first step, which needs no simulation.
+- *Shape* is the error of the loss once both curves are halfway down at the same time.
+- *Half time* is the factor between the predicted and the simulated time halfway down.
+
+An empty field means that an entry does not predict the quantity; an entry that is not listed does
+not apply. Baselines: {", ".join(f"`{name}`" for name in BASELINES)}."""
 
 
 def markdown(board: xr.DataTree) -> str:
@@ -48,7 +53,7 @@ def lines(board: xr.DataTree, only: Collection[str] = ()) -> Iterator[str]:
     """The board for a terminal, task by task.
 
     Args:
-        board: result of `neuralrace.benchmark.board.board`.
+        board: result of `neuralrace.board.build.board`.
         only: entries to show, each beside the best of all others; all when empty.
     """
     for task in tasks_of(board):
@@ -122,8 +127,6 @@ def _number(name: str, statistics: Sequence[float]) -> str:
     mean, low, high = statistics
     if np.isnan(mean):
         return ""
-    if not isfinite(mean):
-        return "never"
     if name == "halfway_time_log_ratio":
         return f"x {exp(mean):.2f}"
     if np.isnan(low):

@@ -1,0 +1,128 @@
+"""Pictures of the benchmark's board: all entries on all tasks, and the map of one entry."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
+
+from neuralrace.board.build import GOOD, SUMMARY
+from neuralrace.board.pages import tasks_of
+from neuralrace.errors import UserError
+from neuralrace.figures import maps, style
+
+LEVELS = (0, 0.01, 0.03, GOOD, 0.3, 1)
+"""Ends of the classes of errors, each with a colour; larger errors have the last one."""
+ROW, COLUMNS, PANEL = 0.165, 3, 1.65
+"""Height of an entry's row, maps side by side, and height of a map, in inches."""
+
+
+def draw_board(board: xr.DataTree) -> Figure:
+    """Loss error of every entry on every task, the median over the task's grid.
+
+    Dark is good. Hatched: the entry does not apply, or does not predict the loss.
+
+    Args:
+        board: result of `neuralrace.board.build.board`.
+    """
+    loss = board[SUMMARY]["loss_error"].sel(statistic="mean").dropna("entry", how="all")
+    table = loss.transpose("entry", "task").sel(task=tasks_of(board))
+    with style.rc_context():
+        figure = style.Canvas(figsize=(style.PAGE, 1.5 + ROW * table.sizes["entry"]))
+        ax = figure.subplots()
+        image = _errors(ax, table.values, list(table["entry"].values), list(table["task"].values))
+        for row, column in np.argwhere(np.isfinite(table.values)):
+            error = float(table.values[row, column])
+            ink = "black" if error >= GOOD else "white"
+            text = f"{error:.2f}" if error < LEVELS[-1] else ">1"
+            ax.text(column, row, text, color=ink, ha="center", va="center", fontsize=6)
+        ax.tick_params(axis="x", rotation=90)
+        ax.set_title("Error of the loss by theory, median over each task's grid")
+        figure.colorbar(image, ax=ax, label="largest error over initial loss", pad=0.01, aspect=40)
+    return figure
+
+
+def draw_map(board: xr.DataTree, entry: str) -> Figure:
+    """Loss error of an entry over init scale and the axis of each task, mean over seeds.
+
+    Dark is good; the solid line is the contour of an error of 10%. Beyond the dashed line, theory
+    itself says that it does not hold: it misses the loss before the first step by 10%.
+
+    Args:
+        board: result of `neuralrace.board.build.board`.
+        entry: a solution or a baseline.
+
+    Raises:
+        UserError: the entry predicts the loss of no task.
+    """
+    tasks = {
+        name: scores.sel(entry=entry)
+        for name in tasks_of(board)
+        if entry in (scores := board[name].to_dataset())["entry"]
+        and scores["loss_error"].sel(entry=entry).notnull().any()
+    }
+    if not tasks:
+        known = sorted({str(e) for n in tasks_of(board) for e in board[n]["entry"].values})
+        remedy = f"there is {', '.join(known)}"
+        raise UserError("predicts the loss of no task", key="entry", value=entry, remedy=remedy)
+    with style.rc_context():
+        columns = min(COLUMNS, len(tasks))
+        rows = -(-len(tasks) // columns)
+        width = style.PAGE if columns > 1 else style.COLUMN
+        figure = style.Canvas(figsize=(width, PANEL * rows))
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
+        for ax in panels[len(tasks) :]:
+            ax.remove()
+        axes = list(panels[: len(tasks)])
+        for ax, (name, scores) in zip(axes, tasks.items(), strict=True):
+            image = _task(ax, name, scores)
+        figure.colorbar(
+            image, ax=axes, label="largest error over initial loss", pad=0.01, aspect=25 * rows
+        )
+    return figure
+
+
+def _task(ax: Axes, name: str, scores: xr.Dataset) -> AxesImage:
+    """The map of one task."""
+    error, start = (
+        scores[score].mean("seed").transpose("value", "init_scale").values
+        for score in ("loss_error", "initial_loss_error")
+    )
+    scales = [f"{scale:.2g}" for scale in scores["init_scale"].values]
+    image = _errors(ax, error, list(scores["value"].values), scales)
+    ax.tick_params(axis="x", rotation=90)
+    ax.set_xlabel("init scale")
+    ax.set_ylabel(scores.attrs["axis"].rpartition(".")[2].replace("_", " "))
+    ax.set_title(name.replace("_", " "))
+    _outline(ax, error < GOOD, linewidth=1.4, color="white")
+    _outline(ax, error < GOOD, linewidth=0.9, color="black")
+    if np.isfinite(start).any():
+        _outline(ax, start < GOOD, **maps.BOUNDARY)
+    return image
+
+
+def _errors(
+    ax: Axes, errors: Float[np.ndarray, "row column"], rows: Sequence[str], columns: Sequence[str]
+) -> AxesImage:
+    """Errors as colours, dark where they are small; hatched where there are none."""
+    image = style.heat(ax, np.minimum(errors, LEVELS[-1]), 0, 1, rows, columns)
+    image.set_norm(BoundaryNorm(LEVELS, image.get_cmap().N))
+    for row, column in np.argwhere(np.isnan(errors)):
+        place = (column - 0.5, row - 0.5)
+        ax.add_patch(Rectangle(place, 1, 1, facecolor="white", edgecolor="0.8", hatch="////", lw=0))
+    return image
+
+
+def _outline(ax: Axes, inside: np.ndarray, **line: object) -> None:
+    """Lines between the places of a map that are inside and those that are not."""
+    rows, columns = inside.shape
+    for row, column in np.argwhere(inside[:, 1:] != inside[:, :-1]):
+        ax.plot([column + 0.5] * 2, [row - 0.5, row + 0.5], **line)
+    for row, column in np.argwhere(inside[1:] != inside[:-1]):
+        ax.plot([column - 0.5, column + 0.5], [row + 0.5] * 2, **line)
+    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
