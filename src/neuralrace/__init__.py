@@ -2,6 +2,7 @@
 
 - `simulate` trains networks and solves their theory; `plot` shows both; `solve`, `specify`,
   `reduce_race` and `find_reln` do parts of this.
+- `benchmark` scores theories, yours beside ours, on simulations of the same runs.
 - `open_results` opens the results of the workflow; `open_tree`, `combine`, `to_frame` and
   `claims_table` are for analyses with xarray and pandas.
 
@@ -13,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuralrace.api.benchmark import benchmark
     from neuralrace.api.reduction import reduce_race
     from neuralrace.api.relu import find_reln
     from neuralrace.api.simulation import simulate, solve
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
+    "benchmark": "api.benchmark",
     "claims_table": "claims.table",
     "combine": "results.analysis",
     "find_reln": "api.relu",
@@ -39,6 +42,7 @@ _MODULES = {
 }
 __all__ = [
     "__version__",
+    "benchmark",
     "claims_table",
     "combine",
     "find_reln",

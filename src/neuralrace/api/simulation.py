@@ -57,8 +57,8 @@ def simulate(
             dataset with its targets, by its name, such as "hierarchy", or as a mapping.
         y: targets, an array (sample, output) with as many rows as `x`; None with a dataset.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
-            data, but for baselines; None for none. A solution that does not apply is refused with the
-            reason.
+            data, but for baselines; None for none. A solution that does not apply is refused, with
+            the reason.
         progress: whether to print choices and progress to stderr.
         **options: all other arguments of `specify`.
 
@@ -86,7 +86,7 @@ def simulate(
         >>> figure = nr.plot(tree)
     """
     warn_of_environment()
-    report = _progress_printer(progress)
+    report = progress_printer(progress)
     with python_errors(options.get("network")):
         cell, answers, left_out = _solve(x, y, theory, options, report)
         trained = train(cell.only(Ensemble), report=report)
@@ -146,7 +146,7 @@ def solve(
     """
     warn_of_environment()
     with python_errors(options.get("network")):
-        cell, answers, left_out = _solve(x, y, theory, options, _progress_printer(progress))
+        cell, answers, left_out = _solve(x, y, theory, options, progress_printer(progress))
         if not answers:
             problem = f"no solution is for this ensemble\n{left_out}"
             raise UserError(problem, key="theory", value=theory)
@@ -214,7 +214,12 @@ def _no_theory(cell: Cell, network: Any) -> str:
     return f"theory: none is solved for this network; {reason_by_argument(reason, network)}"
 
 
-def _progress_printer(progress: Any) -> Callable[..., None]:
+def progress_printer(progress: Any) -> Callable[..., None]:
+    """A function that prints a line of progress to stderr, or does nothing.
+
+    Raises:
+        UserError: `progress` is neither true nor false.
+    """
     if not isinstance(progress, bool):
         raise UserError("give True or False", key="progress", value=progress)
     return _print_progress if progress else lambda *_: None

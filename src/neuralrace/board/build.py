@@ -54,8 +54,8 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         median over the points of the task's grid (init scale and axis), then mean and interval over
         seeds; and `holds_share`, the share of points at which the loss error is below 0.1. A node
         for each task has the scores of all runs, (value, init_scale, seed, entry), and `holds_from`
-        and `holds_until`, (value, entry). A score is NaN where an entry does not apply
-        or does not predict the quantity.
+        and `holds_until`, (value, entry). A score is NaN where an entry does not
+        apply or does not predict the quantity.
 
     Example:
         >>> import neuralrace as nr
@@ -73,10 +73,10 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         join="outer",
     )
     order = sorted(summary["entry"].values, key=lambda name: (name in BASELINES, name))
-    versions = [cell.metrics.attrs.get("versions", "") for cell in next(iter(by_task.values()))]
+    first = next(iter(by_task.values()))[0]
     tree = xr.DataTree.from_dict({SUMMARY: _described(summary.sel(entry=order)), **tasks})
     title = "Board of the benchmark of theories"
-    tree.attrs = {"title": title, "version": VERSION, "versions": versions[0]}
+    tree.attrs = {"title": title, "version": VERSION, "versions": first.metrics.attrs["versions"]}
     return tree
 
 

@@ -280,9 +280,15 @@ def benchmark(
         return status
     import xarray as xr
 
+    from neuralrace.board.cost import core_seconds
     from neuralrace.board.pages import lines
 
-    click.echo("\n".join(lines(xr.open_datatree(folder / "benchmark.nc"), only)))
+    click.echo("\n".join(lines(xr.load_datatree(folder / "benchmark.nc"), only)))
+    finished = folder.glob("benchmark/*/*/metrics.nc")
+    cells = sorted(path.parent.relative_to(folder).as_posix() for path in finished)
+    spent = core_seconds(folder, cells)
+    shown = (f"{name} {seconds:.1f}" for name, seconds in spent.items())
+    click.echo(f"Core-seconds over all tasks: {', '.join(shown)}")
     click.echo(f"The whole board: {folder / 'benchmark.md'}")
     return 0
 

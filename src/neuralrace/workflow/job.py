@@ -22,7 +22,7 @@ from neuralrace.training.environment import COMPILE_EVENT
 from neuralrace.workflow.shutdown import Shutdown, Stopped
 
 Cost = dict[str, str | float]
-"""Name, cell (or none) and core-seconds of a stage."""
+"""Name, cell (or none), core-seconds and sometimes solution of a stage."""
 STOPPED = os.EX_TEMPFAIL
 """Exit status of a process that was asked to end: the same command continues."""
 _spent = 0.0
@@ -83,13 +83,19 @@ class Job:
         os._exit(STOPPED)
 
     @contextmanager
-    def stage(self, name: str, cell_id: str = "") -> Iterator[None]:
-        """Measures the core-seconds spent inside; JAX compilation is counted separately."""
+    def stage(self, name: str, cell_id: str = "", solution: str = "") -> Iterator[None]:
+        """Measures the core-seconds spent inside; JAX compilation is counted separately.
+
+        Args:
+            name: of the stage.
+            cell_id: the cell or figure that they are counted for.
+            solution: the solution that they are counted for.
+        """
         begin, compiling = time.process_time(), _Compiling.seconds
         yield
         compiling = _Compiling.seconds - compiling
         self._count("compile", cell_id, compiling)
-        self._count(name, cell_id, time.process_time() - begin - compiling)
+        self._count(name, cell_id, time.process_time() - begin - compiling, solution)
 
     @contextmanager
     def writing(
@@ -137,9 +143,10 @@ class Job:
             _Compiling.counted = True
             jax.monitoring.register_event_duration_secs_listener(_Compiling.count)
 
-    def _count(self, stage: str, cell_id: str, seconds: float) -> None:
+    def _count(self, stage: str, cell_id: str, seconds: float, solution: str = "") -> None:
         if seconds > 0:
-            self.stages.append(_cost(stage, cell_id, seconds))
+            of_solution: Cost = {"solution": solution} if solution else {}
+            self.stages.append(_cost(stage, cell_id, seconds) | of_solution)
 
 
 class _Compiling:
