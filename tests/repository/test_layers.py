@@ -31,6 +31,7 @@ LAYERS = (
     {"theory"},
     {"results"},
     {"claims", "metrics"},
+    {"board"},
     {"api", "figures"},
     {"testing", "workflow"},
     {"__init__", "cli"},

@@ -281,12 +281,12 @@ def benchmark(
     import xarray as xr
 
     from neuralrace.board.cost import core_seconds
-    from neuralrace.board.pages import lines
+    from neuralrace.board.pages import lines, tasks_of
 
-    click.echo("\n".join(lines(xr.load_datatree(folder / "benchmark.nc"), only)))
-    finished = folder.glob("benchmark/*/*/metrics.nc")
-    cells = sorted(path.parent.relative_to(folder).as_posix() for path in finished)
-    spent = core_seconds(folder, cells)
+    board = xr.load_datatree(folder / "benchmark.nc")
+    click.echo("\n".join(lines(board, only)))
+    cells = [path for task in tasks_of(board) for path in folder.glob(f"benchmark/{task}/*")]
+    spent = core_seconds(folder, (path.relative_to(folder).as_posix() for path in cells))
     shown = (f"{name} {seconds:.1f}" for name, seconds in spent.items())
     click.echo(f"Core-seconds over all tasks: {', '.join(shown)}")
     click.echo(f"The whole board: {folder / 'benchmark.md'}")
