@@ -15,7 +15,7 @@ from neuralrace.config.cell import APPLICABLE, Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_file, read_plan
 from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.registry import SOLUTIONS
-from neuralrace.metrics.benchmark.theory_scores import OTHER_SEEDS
+from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import record_steps
 from neuralrace.results.cells import CellResults

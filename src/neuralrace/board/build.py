@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from neuralrace.board.held_out import is_held_out
 from neuralrace.config.cell import Ensemble, flatten_keys
 from neuralrace.extensions.registry import METRICS, SOLUTIONS
-from neuralrace.metrics.benchmark.theory_scores import OTHER_SEEDS
+from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.results.cells import CellResults
 from neuralrace.results.checksums import fingerprint
 

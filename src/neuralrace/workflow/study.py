@@ -25,7 +25,7 @@ from neuralrace.extensions.registry import FIGURES, SOLUTIONS
 from neuralrace.figures import input_files, matching_cells
 from neuralrace.figures.caption import caption
 from neuralrace.figures.inputs import cells_of_figure, experiments_of
-from neuralrace.metrics.benchmark.theory_scores import OTHER_SEEDS
+from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.results.checksums import (
     BOARD,
     PICTURES,

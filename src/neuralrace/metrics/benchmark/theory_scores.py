@@ -5,11 +5,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.metrics.values import Values, crossing_time
 from neuralrace.results.cells import CellResults
-
-OTHER_SEEDS = "other_seeds"
-"""The entry that predicts the mean over all other seeds of the simulation."""
 
 
 @Metric(
