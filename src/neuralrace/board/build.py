@@ -80,6 +80,11 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
     return tree
 
 
+def tasks_of(board: xr.DataTree) -> list[str]:
+    """Names of the tasks of a board, in its order."""
+    return [name for name in board.children if name != SUMMARY]
+
+
 def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
     """Scores of all runs of a task, (value, init_scale, seed, entry)."""
     specs = [flatten_keys(cell.spec.only(Ensemble).model_dump(mode="json")) for cell in cells]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.board.build import BASELINES, GOOD, STATISTICS, SUMMARY
+from neuralrace.board.build import BASELINES, GOOD, STATISTICS, SUMMARY, tasks_of
 
 COLUMNS = {
     "holds_share": "holds at",
@@ -44,8 +44,10 @@ def markdown(board: xr.DataTree) -> str:
         heading, *rows = _rows(board, task, None)
         table = [_line(heading), _line(["---"] * len(heading)), *map(_line, rows)]
         parts += [f"## {task}", _about(board[task].dataset), "\n".join(table)]
-    versions = board.attrs["versions"]
-    parts += [f"Version {board.attrs['version']} of the benchmark; {versions}."]
+    commit = f", commit {board.attrs['commit'][:12]}" if "commit" in board.attrs else ""
+    parts += [
+        f"Version {board.attrs['version']} of the benchmark{commit}; {board.attrs['versions']}."
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,11 +77,6 @@ def frame(board: xr.DataTree) -> pd.DataFrame:
     rows = wide.reset_index()[["task", "entry", "score", *STATISTICS]]
     order = {name: number for number, name in enumerate(tasks_of(board))}
     return rows.sort_values("task", key=lambda column: column.map(order), kind="stable")
-
-
-def tasks_of(board: xr.DataTree) -> list[str]:
-    """Names of the tasks of a board, in its order."""
-    return [name for name in board.children if name != SUMMARY]
 
 
 def _overview(board: xr.DataTree) -> str:

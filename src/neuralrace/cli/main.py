@@ -280,8 +280,9 @@ def benchmark(
         return status
     import xarray as xr
 
+    from neuralrace.board.build import tasks_of
     from neuralrace.board.cost import core_seconds
-    from neuralrace.board.pages import lines, tasks_of
+    from neuralrace.board.pages import lines
 
     board = xr.load_datatree(folder / "benchmark.nc")
     click.echo("\n".join(lines(board, only)))

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 
-from neuralrace.board.build import GOOD, SUMMARY
-from neuralrace.board.pages import tasks_of
+from neuralrace.board.build import GOOD, SUMMARY, tasks_of
 from neuralrace.errors import UserError
 from neuralrace.figures import maps, style
 
