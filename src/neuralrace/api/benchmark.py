@@ -136,7 +136,7 @@ def _finished(name: str, cell: Cell, own: Mapping[str, Callable[[Problem], Array
     return results
 
 
-def _checked(name: str, answer: Any, problem: Problem) -> Arrays:
+def _checked(name: str, answer: Any, solved: Problem) -> Arrays:
     """The variables that a function returns, with the axes of runs and times.
 
     Raises:
@@ -144,7 +144,7 @@ def _checked(name: str, answer: Any, problem: Problem) -> Arrays:
     """
     if not isinstance(answer, Mapping):
         raise UserError(f"{name} returns no mapping of variables", key="entries")
-    ensemble = problem.ensemble
+    ensemble = solved.ensemble
     runs = (len(ensemble.init_scales), ensemble.seeds)
     arrays = {}
     for variable, values in answer.items():
@@ -155,7 +155,7 @@ def _checked(name: str, answer: Any, problem: Problem) -> Arrays:
             raise UserError(f"{name} returns {variable!r}", key="entries", remedy=remedy)
         array = np.asarray(values, dtype=float)
         own_dims = [dim for dim in declared.dims if dim != "solution"]
-        expected = (*runs, *(len(problem.step) for dim in own_dims if dim == "time"))
+        expected = (*runs, *(len(solved.step) for dim in own_dims if dim == "time"))
         if array.ndim != 2 + len(own_dims) or array.shape[: len(expected)] != expected:
             dims = ", ".join(("init_scale", "seed", *own_dims))
             raise UserError(
@@ -163,5 +163,8 @@ def _checked(name: str, answer: Any, problem: Problem) -> Arrays:
                 key="entries",
                 remedy=f"give ({dims}), which begins with {expected}",
             )
+        if not np.isfinite(array).all():
+            problem = f"{name} returns {variable!r} with values that are not finite"
+            raise UserError(problem, key="entries", remedy="mend it, or leave the variable out")
         arrays[variable] = array
     return arrays

@@ -12,7 +12,6 @@ from neuralrace.board.build import BASELINES, GOOD, STATISTICS, SUMMARY, tasks_o
 COLUMNS = {
     "holds_share": "holds at",
     "loss_error": "loss",
-    "initial_loss_error": "start",
     "loss_shape_error": "shape",
     "halfway_time_log_ratio": "half time",
     "final_loss_error": "final loss",
@@ -21,7 +20,9 @@ COLUMNS = {
     "zero_shot_error": "zero-shot",
     "receptive_field_error": "fields",
 }
-"""Heading of each column."""
+"""Heading of each column; the table of numbers has the other scores, too."""
+SEEN = 0.0005
+"""Smallest number that is not shown as 0."""
 EXPLANATION = f"""\
 Each task is trained over a grid of init scales and one more axis, with several seeds. A number is
 the median over the grid, then the mean over seeds, with its 95% confidence interval. Errors are
@@ -29,7 +30,6 @@ relative: of the loss to the initial loss, of strengths, norms and fields to the
 
 - *Holds at* is the share of the grid where the loss error is below {GOOD:g}; *init scales* are the
   smallest and the largest of it.
-- *Start* is the error before the first step, which needs no simulation.
 - *Shape* is the error of the loss once both curves are halfway down at the same time.
 - *Half time* is the factor between the predicted and the simulated time halfway down.
 
@@ -72,7 +72,7 @@ def lines(board: xr.DataTree, only: Collection[str] = ()) -> Iterator[str]:
 def frame(board: xr.DataTree) -> pd.DataFrame:
     """The summary as a table: a row for each task, entry and score that is assessed."""
     scores = board[SUMMARY].to_dataset()
-    table = scores[[name for name in COLUMNS if name in scores]].to_array("score").to_series()
+    table = scores.to_array("score").to_series()
     wide = table.unstack("statistic")[list(STATISTICS)].dropna(subset="mean")
     rows = wide.reset_index()[["task", "entry", "score", *STATISTICS]]
     order = {name: number for number, name in enumerate(tasks_of(board))}
@@ -126,9 +126,8 @@ def _number(name: str, statistics: Sequence[float]) -> str:
         return ""
     if name == "halfway_time_log_ratio":
         return f"x {exp(mean):.2f}"
-    if np.isnan(low):
-        return f"{mean:.3f}"
-    return f"{mean:.3f} ± {(high - low) / 2:.3f}"
+    half = "" if np.isnan(low) or high - low < 2 * SEEN else f" ± {(high - low) / 2:.3f}"
+    return f"{mean:.3f}{half}" if mean >= SEEN else f"0{half}"
 
 
 def _scales(entry: xr.Dataset) -> str:
