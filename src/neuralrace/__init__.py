@@ -3,6 +3,7 @@
 - `simulate` trains networks and solves their theory; `plot` shows both; `solve`, `specify`,
   `reduce_race` and `find_reln` do parts of this.
 - `benchmark` scores theories, yours beside ours, on simulations of the same runs.
+- `theories` lists them, what they assume, and which apply to your network.
 - `open_results` opens the results of the workflow; `open_tree`, `combine`, `to_frame` and
   `claims_table` are for analyses with xarray and pandas.
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from neuralrace.api.relu import find_reln
     from neuralrace.api.simulation import simulate, solve
     from neuralrace.api.specification import specify
+    from neuralrace.api.theories import theories
     from neuralrace.claims.table import claims_table
     from neuralrace.figures.plot import plot
     from neuralrace.results.analysis import combine, open_tree, to_frame
@@ -38,6 +40,7 @@ _MODULES = {
     "simulate": "api.simulation",
     "solve": "api.simulation",
     "specify": "api.specification",
+    "theories": "api.theories",
     "to_frame": "results.analysis",
 }
 __all__ = [
@@ -53,6 +56,7 @@ __all__ = [
     "simulate",
     "solve",
     "specify",
+    "theories",
     "to_frame",
 ]
 

@@ -13,7 +13,7 @@ from neuralrace.api.arguments import checked_arguments, reason_by_argument
 from neuralrace.api.choices import CHOSEN
 from neuralrace.api.specification import CELL_NAME, python_errors, specify
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
-from neuralrace.config.requirements import unmet
+from neuralrace.config.requirements import OF_NETWORK, unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.metrics.dataset import metrics_dataset
@@ -26,13 +26,6 @@ from neuralrace.training.environment import warn_of_environment
 from neuralrace.training.trainer import train
 
 Theory = Literal["auto"] | Sequence[str] | None
-NETWORK_REQUIREMENTS = frozenset([
-    "layered", "gated", "graph", "routing", "given_gates", "no_hidden", "hidden", "one_hidden",
-    "two_hidden", "several_hidden", "linear", "relu", "relu_units", "unit_pathways",
-    "trained_readout", "mean_readout", "context_family", "common_pathway", "candidates",
-    "trained_candidates",
-])  # fmt: skip
-"""Requirements on the network. A solution for other networks is not mentioned in `left_out`."""
 NO_THEORY_OF_RELU = (
     "theory: none is solved for ReLU networks on any data; nr.find_reln(x, y, pathways=...) finds "
     "the gated network that yours imitates and predicts its loss, and metrics=['balance'] measures "
@@ -176,7 +169,7 @@ def _solve(
         if automatic and SOLUTIONS[name].declaration.baseline:
             continue
         if automatic and (reason := unmet(cell, requirements, data=True)):
-            of_network = [n for n in requirements.split() if {*n.split("|")} & NETWORK_REQUIREMENTS]
+            of_network = [n for n in requirements.split() if {*n.split("|")} & OF_NETWORK]
             if not unmet(cell, " ".join(of_network)):
                 left_out.setdefault(reason_by_argument(reason, network), []).append(name)
             continue

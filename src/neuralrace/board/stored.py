@@ -86,6 +86,17 @@ def stored_board(path: Path) -> xr.DataTree:
     return tree
 
 
+def where_it_holds(board: xr.DataTree, entry: str) -> str:
+    """The init scales at which an entry holds on each task, in words; empty if it is on none."""
+    parts = []
+    for name in tasks_of(board):
+        task = board[name].dataset
+        if entry in task["entry"] and not task.attrs["held_out"]:
+            low, high = (float(task[key].sel(entry=entry).median("value")) for key in HELD)
+            parts.append(f"{name} {'nowhere' if isnan(low) else f'{low:g} to {high:g}'}")
+    return "; ".join(parts)
+
+
 def _task(task: Mapping[str, Any]) -> xr.Dataset:
     entries = task["entries"]
     held = {

@@ -205,6 +205,39 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     return click.echo(layout(cells, as_json))
 
 
+@command("deep_linear/staircase")
+@click.argument(
+    "what",
+    metavar="[CELL|EXPERIMENT]",
+    required=False,
+    shell_complete=completion("experiments", "papers"),
+)
+@configfile
+@as_json
+def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> None:
+    """List theories, what each assumes, and where it holds.
+
+    With a CELL (paper/experiment/label) or an EXPERIMENT (paper/experiment), first those that apply
+    to it, and for all others the reason why not. Where a theory holds is told by the benchmark:
+    the init scales at which it misses the loss by less than a tenth, for each task.
+    """
+    from neuralrace.board.stored import board_file, stored_board, where_it_holds
+    from neuralrace.board.theories import theories
+
+    board = stored_board(board_file())
+    cells = _plan(_configuration([what], configfile, None)).cells if what else {"": None}
+    shown = {}
+    for name, cell in cells.items():
+        found = sorted(theories(cell), key=lambda theory: bool(theory.unmet))
+        shown[name] = {
+            theory.solution: theory.unmet
+            or {k: v for k, v in theory._asdict().items() if v and k not in ("solution", "unmet")}
+            | {"holds": where_it_holds(board, theory.solution) or "not on the board"}
+            for theory in found
+        }
+    click.echo(layout(shown if what else shown[""], as_json))
+
+
 @command("deep_linear/staircase --cores 2")
 @click.argument(
     "what",

@@ -21,6 +21,18 @@ Requirement = Callable[[Any], UserError | None]
 REQUIREMENTS: dict[str, Requirement] = {}
 DATA_REQUIREMENTS: set[str] = set()
 """Names of the requirements that load the dataset."""
+OF_NETWORK = frozenset([
+    "layered", "gated", "graph", "routing", "given_gates", "no_hidden", "hidden", "one_hidden",
+    "two_hidden", "several_hidden", "linear", "relu", "relu_units", "unit_pathways",
+    "trained_readout", "mean_readout", "context_family", "common_pathway", "candidates",
+    "trained_candidates",
+])  # fmt: skip
+"""Names of the requirements on the network alone."""
+OF_TRAINING = frozenset([
+    "squared_error", "full_batch", "gradient_flow", "gradient_descent", "joint_descent",
+])  # fmt: skip
+"""Names of the requirements on training alone. Those on the start end in `_start`; all others are
+on the data, or on data and network together."""
 FEW_SAMPLES = 1000
 """Most samples that planning opens gates on; with more, training checks at its start."""
 MOST_PATTERNED = 12
