@@ -8,6 +8,8 @@ import pandas as pd
 import xarray as xr
 
 from neuralrace.board.build import BASELINES, GOOD, STATISTICS, SUMMARY, tasks_of
+from neuralrace.claims.judge import FindingRow
+from neuralrace.claims.pages import READING, Links, findings_sections
 
 COLUMNS = {
     "holds_share": "holds at",
@@ -21,6 +23,12 @@ COLUMNS = {
     "receptive_field_error": "fields",
 }
 """Heading of each column; the table of numbers has the other scores, too."""
+PLAIN = Links()
+FINDINGS = """\
+# Findings
+
+What the board says, judged by the rules of all findings of this suite: over seeds, with an
+interval, against rivals that must fail."""
 SEEN = 0.0005
 """Smallest number that is not shown as 0."""
 EXPLANATION = f"""\
@@ -37,13 +45,21 @@ An empty field means that an entry does not predict the quantity; an entry that 
 not apply. Baselines: {", ".join(f"`{name}`" for name in BASELINES)}."""
 
 
-def markdown(board: xr.DataTree) -> str:
-    """The board as a page."""
+def markdown(board: xr.DataTree, findings: Sequence[FindingRow] = (), links: Links = PLAIN) -> str:
+    """The board as a page.
+
+    Args:
+        board: result of `neuralrace.board.build.board`.
+        findings: what was found on its tasks.
+        links: how findings are linked.
+    """
     parts = ["# Which theory of learning holds where", EXPLANATION, _overview(board)]
     for task in tasks_of(board):
         heading, *rows = _rows(board, task, None)
         table = [_line(heading), _line(["---"] * len(heading)), *map(_line, rows)]
         parts += [f"## {task}", _about(board[task].dataset), "\n".join(table)]
+    if findings:
+        parts += [FINDINGS, READING, "\n".join(findings_sections(findings, links)).strip()]
     commit = f", commit {board.attrs['commit'][:12]}" if "commit" in board.attrs else ""
     parts += [
         f"Version {board.attrs['version']} of the benchmark{commit}; {board.attrs['versions']}."
