@@ -379,6 +379,23 @@ def test_package_lists_and_loads_its_public_names():
         _ = nr.similate
 
 
+def test_package_loads_nothing_before_it_is_used():
+    """A subpackage is there without an import of its own, and comes at its first use."""
+    code = (
+        "import sys; before = {*sys.modules}\n"
+        "import neuralrace as nr\n"
+        "new = {name.partition('.')[0] for name in {*sys.modules} - before}\n"
+        "print(sorted(new - {*sys.stdlib_module_names}))\n"
+        "print(nr.theory.__name__, nr.figures.deep_linear.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, names = done.stdout.splitlines()
+    assert loaded == "['neuralrace']"
+    assert names == "neuralrace.theory neuralrace.figures.deep_linear"
+    described = re.search(r"about one concept: (.*?)\.", nr.__doc__, re.DOTALL)
+    assert {*re.split(r",\s+", described[1])} <= {*dir(nr)}
+
+
 WRONG = {
     "(X,)": r"y: is missing; give the target",
     "()": r"simulate: missing a required argument: 'x'; give x and y first",

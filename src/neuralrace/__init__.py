@@ -15,6 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuralrace import claims as claims
+    from neuralrace import datasets as datasets
+    from neuralrace import figures as figures
+    from neuralrace import metrics as metrics
+    from neuralrace import networks as networks
+    from neuralrace import results as results
+    from neuralrace import theory as theory
+    from neuralrace import training as training
     from neuralrace.api.benchmark import benchmark
     from neuralrace.api.reduction import reduce_race
     from neuralrace.api.relu import find_reln
@@ -43,6 +51,16 @@ _MODULES = {
     "theories": "api.theories",
     "to_frame": "results.analysis",
 }
+_SUBPACKAGES = (
+    "claims",
+    "datasets",
+    "figures",
+    "metrics",
+    "networks",
+    "results",
+    "theory",
+    "training",
+)
 __all__ = [
     "__version__",
     "benchmark",
@@ -62,17 +80,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # imported at first use: the workflow imports this package often, and xarray loads slowly
+    # imported at first use: the workflow imports this package often, and most of it loads slowly
     if name == "__version__":
         from importlib.metadata import version
 
         return version("neuralrace")
-    if name == "figures":
-        return import_module("neuralrace.figures")
+    if name in _SUBPACKAGES:
+        return import_module(f"neuralrace.{name}")
     if name in _MODULES:
         return getattr(import_module(f"neuralrace.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBPACKAGES})
