@@ -23,7 +23,6 @@ from click.shell_completion import CompletionItem
 
 from neuralrace.config.bundled import FILES, root
 from neuralrace.errors import UserError, did_you_mean
-from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.results.atomic import write_text
 
 if TYPE_CHECKING:
@@ -222,6 +221,7 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
     """
     from neuralrace.board.stored import board_file, stored_board, where_it_holds
     from neuralrace.board.theories import theories
+    from neuralrace.cli.show import layout
 
     board = stored_board(board_file())
     cells = _plan(_configuration([what], configfile, None)).cells if what else {"": None}
@@ -301,6 +301,7 @@ def benchmark(
     computes only what is new.
     """
     from neuralrace.board.held_out import tasks_file, write_drawn_tasks
+    from neuralrace.extensions.registry import SOLUTIONS
 
     for entry in only:
         SOLUTIONS.known(entry)
@@ -562,6 +563,9 @@ def _snakemake(
     Raises:
         UserError: a mistake in the configuration or the profile.
     """
+    from neuralrace.workflow.profile import check
+    from neuralrace.workflow.profile import read as read_profile
+
     # the default profile is checked too: Snakemake would use it, and a download may contain one
     default = Path("profiles", "default")
     folder = profile or (default if default.exists() else root() / default)
