@@ -36,6 +36,8 @@ COMMANDS = (
     "list",
     "show",
     "run",
+    "benchmark",
+    "theories",
     "new",
     "deploy",
     "claims",

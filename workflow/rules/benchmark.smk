@@ -2,7 +2,7 @@
 # config/benchmark/tasks.yaml, which `neuralrace benchmark` adds to the configuration.
 rule board:
     input:
-        exit_on_user_error()(lambda w: study.paths((c, "metrics") for c in study.benchmark_cells)),
+        exit_on_user_error()(lambda w: study.board_inputs()),
         ancient(study.board_findings_file),  # the param `findings` has its content
     output:
         update("<results>/benchmark.md"),

@@ -146,12 +146,13 @@ def _checked(name: str, answer: Any, solved: Problem) -> Arrays:
         raise UserError(f"{name} returns no mapping of variables", key="entries")
     ensemble = solved.ensemble
     runs = (len(ensemble.init_scales), ensemble.seeds)
+    # others come from one solution, and have no axis of entries
+    known = {name: v for name, v in theory_variables().items() if v.dims[:1] == ("solution",)}
     arrays = {}
     for variable, values in answer.items():
-        declared = theory_variables().get(variable)
+        declared = known.get(variable)
         if declared is None:
-            known = theory_variables()
-            remedy = f"{did_you_mean(variable, known)}there is {', '.join(known)}"
+            remedy = f"{did_you_mean(str(variable), known)}there is {', '.join(known)}"
             raise UserError(f"{name} returns {variable!r}", key="entries", remedy=remedy)
         array = np.asarray(values, dtype=float)
         own_dims = [dim for dim in declared.dims if dim != "solution"]

@@ -238,19 +238,22 @@ class Study:
 
     @property
     def benchmark_cells(self) -> list[str]:
-        """The cells of the benchmark's tasks.
+        """The cells of the benchmark's tasks; most configurations have none."""
+        return [cell for cell in self.plan.cells if cell.split("/")[0] == BENCHMARK]
+
+    def board_inputs(self) -> list[str]:
+        """Paths of the metrics that the board shows.
 
         Raises:
-            UserError: there are none.
+            UserError: no task is configured.
         """
-        cells = [cell for cell in self.plan.cells if cell.split("/")[0] == BENCHMARK]
-        if not cells:
+        if not self.benchmark_cells:
             raise UserError(
                 "no task of the benchmark is configured",
                 remedy="call `neuralrace benchmark`, or add --config settings="
                 f"config/{BENCHMARK}/tasks.yaml",
             )
-        return cells
+        return self.paths((cell, "metrics") for cell in self.benchmark_cells)
 
     @property
     def board_findings_file(self) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.extensions.registry import Metric
+from neuralrace.extensions.registry import SOLUTIONS, Metric
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.metrics.values import Values, crossing_time
 from neuralrace.results.cells import CellResults
@@ -56,7 +56,7 @@ def theory_scores(cell: CellResults) -> Values:
     error = {"loss": abs(predicted - loss) / initial, "shape": abs(shifted - loss) / initial}
     values = {
         "loss_error": error["loss"].max("time", skipna=False),
-        # beyond its end, a theory that was early predicts nothing
+        # a theory that was late predicts nothing beyond its end
         "loss_shape_error": error["shape"].max("time").where(known & loss.notnull().all("time")),
         "halfway_time_log_ratio": ratio.where(known),
         "initial_loss_error": error["loss"].isel(time=0, drop=True),
@@ -97,8 +97,16 @@ def _predicted(cell: CellResults, variable: str, simulated: xr.DataArray) -> xr.
     if variable not in cell.theory:
         unknown = [*cell.spec.solutions, OTHER_SEEDS]
         return others.reindex(entry=unknown)
-    solved = cell.theory[variable].rename(solution="entry")
+    solved = cell.theory[variable]
+    if "solution" not in solved.dims:  # it comes from the last solution that gives it
+        *_, source = (n for n in cell.spec.solutions if n in SOLUTIONS and _gives(n, variable))
+        solved = solved.expand_dims(solution=[source]).reindex(solution=list(cell.spec.solutions))
+    solved = solved.rename(solution="entry")
     return xr.concat([solved, others], "entry", coords="minimal", compat="override")
+
+
+def _gives(solution: str, variable: str) -> bool:
+    return variable in SOLUTIONS[solution].declaration.variables
 
 
 def _delayed(curve: xr.DataArray, delay: xr.DataArray, time: xr.DataArray) -> xr.DataArray:
