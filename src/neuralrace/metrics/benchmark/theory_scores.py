@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from neuralrace.extensions.registry import Metric
+from neuralrace.extensions.registry import SOLUTIONS, Metric
 from neuralrace.metrics.values import Values, crossing_time
 from neuralrace.results.cells import CellResults
 
@@ -69,7 +69,7 @@ def theory_scores(cell: CellResults) -> Values:
         "zero_shot_error": ("untrained_error", []),
     }
     for name, (variable, dims) in curves.items():
-        if variable in cell.trajectory and variable in cell.theory:
+        if variable in cell.trajectory:
             simulated = cell.trajectory[variable]
             distance = abs(_predicted(cell, variable, simulated) - simulated)
             # relative errors have a scale of their own
@@ -98,7 +98,11 @@ def _predicted(cell: CellResults, variable: str, simulated: xr.DataArray) -> xr.
     if variable not in cell.theory:
         unknown = [*cell.spec.solutions, OTHER_SEEDS]
         return others.reindex(entry=unknown)
-    solved = cell.theory[variable].rename(solution="entry")
+    solved = cell.theory[variable]
+    if "solution" not in solved.dims:  # a variable that a single solution computes
+        names = [n for n in cell.spec.solutions if variable in SOLUTIONS[n].declaration.variables]
+        solved = solved.expand_dims(solution=names[-1:]).reindex(solution=cell.spec.solutions)
+    solved = solved.rename(solution="entry")
     return xr.concat([solved, others], "entry", coords="minimal", compat="override")
 
 
