@@ -60,6 +60,7 @@ CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
             ),
         },
         "growth_standard": {
+            "trajectory": "layer_norm",
             "metrics": "convergence_time peak_growth plateau_share product_norm",
         },
         "small_weights": {
@@ -111,6 +112,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.axhline(1, **style.GUIDE)
     ax.text(min(depths) - 0.2, 1.2, "above: no bound")
     ax.set(yscale="log", ylabel="strength over bound at the end")
+    ax.set_ylim(None, max(5, ax.get_ylim()[1]))
     label_ends(ax, names)
     ax.set_title("Quoted constants fail at depth 4")
 

@@ -57,7 +57,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """The same from the variance of Glorot and Bengio."""
     _norms(results, "growth_standard", ax)
-    ax.text(0.1, 0.04, "norms shrink at first", ha="center")
+    ax.text(0.03, 0.27, "norms shrink at first", transform=ax.transAxes)
     ax.set_title("Glorot and Bengio: layers grow apart")
 
 
