@@ -72,7 +72,9 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         xr.IndexVariable("task", list(tasks)),
         join="outer",
     )
-    order = sorted(summary["entry"].values, key=lambda name: (name in BASELINES, name))
+    known = summary["loss_error"].sel(statistic="mean").notnull().transpose("entry", "task")
+    first_task = dict(zip(known["entry"].values, known.values.argmax(axis=1), strict=True))
+    order = sorted(first_task, key=lambda name: (name in BASELINES, first_task[name], name))
     first = next(iter(by_task.values()))[0]
     tree = xr.DataTree.from_dict({SUMMARY: _described(summary.sel(entry=order)), **tasks})
     title = "Board of the benchmark of theories"
@@ -90,12 +92,16 @@ def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
     specs = [flatten_keys(cell.spec.only(Ensemble).model_dump(mode="json")) for cell in cells]
     axis = next((key for key in specs[0] if any(s.get(key) != specs[0][key] for s in specs)), "")
     values = [_label(spec.get(axis)) if axis else "" for spec in specs]
-    scores = xr.concat(
-        [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],
-        xr.IndexVariable("value", values),
-        join="outer",
-        data_vars="all",
-    ).drop_attrs()
+    scores = (
+        xr.concat(
+            [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],
+            xr.IndexVariable("value", values),
+            join="outer",
+            data_vars="all",
+        )
+        .drop_attrs()
+        .drop_encoding()
+    )
     mean = scores["loss_error"].mean("seed")
     scale = scores["init_scale"].where(mean < GOOD)
     scores["holds_from"] = scale.min("init_scale").transpose("value", "entry")
