@@ -37,7 +37,7 @@ LONG_NAMES = {
     "task": "task of the benchmark",
     "entry": "a solution, or a baseline that needs simulation",
     "statistic": "mean over seeds, and the ends of its 95% confidence interval (Student t)",
-    "value": "value of the axis of the task",
+    "value": "value of the axis of the task, or of several axes",
     "init_scale": "factor on every initial weight",
     "seed": "run seed",
 }
@@ -90,8 +90,13 @@ def tasks_of(board: xr.DataTree) -> list[str]:
 def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
     """Scores of all runs of a task, (value, init_scale, seed, entry)."""
     specs = [flatten_keys(cell.spec.only(Ensemble).model_dump(mode="json")) for cell in cells]
-    axis = next((key for key in specs[0] if any(s.get(key) != specs[0][key] for s in specs)), "")
-    values = [_label(spec.get(axis)) if axis else "" for spec in specs]
+    swept = [key for key in specs[0] if any(spec.get(key) != specs[0][key] for spec in specs)]
+    axis, values = "", [""] * len(cells)
+    for key in swept:  # mostly the first one distinguishes all cells
+        if len(set(values)) < len(cells):
+            axis = ", ".join(filter(None, (axis, key)))
+            labels = [_label(spec.get(key)) for spec in specs]
+            values = [", ".join(filter(None, pair)) for pair in zip(values, labels, strict=True)]
     scores = (
         xr.concat(
             [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],

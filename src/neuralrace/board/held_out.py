@@ -14,10 +14,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import yaml
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from neuralrace.config.load import config_folder, read_file
+from neuralrace.config.load import config_folder, read_file, validate
+from neuralrace.config.location import Location
+from neuralrace.config.sweep import names
 from neuralrace.config.yaml import read_mapping
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.model import ConfigModel, Positive
 from neuralrace.results.atomic import write_text
 
@@ -36,6 +39,14 @@ class Law(ConfigModel):
     high: int | float
     count: Positive | None = None
     """Numbers in a list, largest first; a single number when absent."""
+
+    @model_validator(mode="after")
+    def _has_values(self) -> "Law":
+        if self.low > self.high:
+            raise UserError(
+                f"is above high ({self.high})", key="low", value=self.low, remedy="exchange them"
+            )
+        return self
 
 
 class HeldOut(ConfigModel):
@@ -72,17 +83,26 @@ def drawn_tasks(number: int) -> dict[str, Any]:
         UserError: the laws or the tasks cannot be read.
     """
     tasks = read_file(tasks_file())["experiments"][PAPER]
-    laws = read_mapping(config_folder() / PAPER / "held_out.yaml")
+    path = config_folder() / PAPER / "held_out.yaml"
+    laws = read_mapping(path)
+    whole = Location({str(path): laws})
     drawn = {}
-    for family, raw in laws.items():
-        law = HeldOut.model_validate(raw)
+    for family, raw in names(laws, whole).items():
+        location = whole.inside(family)
+        law = validate(HeldOut, raw, location)
+        if law.like not in tasks:
+            remedy = f"{did_you_mean(law.like, tasks)}there is {', '.join(tasks)}"
+            error = UserError("is no task", key="like", value=law.like, remedy=remedy)
+            raise location.located(error)
         rng = np.random.default_rng([number, zlib.crc32(family.encode())])
         task = deepcopy(tasks[law.like])
         for key, each in law.draw.items():
-            *path, last = key.split(".")
+            *outer, last = key.split(".")
             node = task
-            for part in path:
+            for part in outer:
                 node = node.setdefault(part, {})
+                if not isinstance(node, dict):
+                    location.inside("draw", key).refuse(node, f"{part} as a mapping")
             node[last] = _value(each, rng)
         drawn[f"{family}_drawn_{number}"] = task
     return {"experiments": {PAPER: drawn}}
@@ -111,11 +131,12 @@ def _value(law: Law, rng: np.random.Generator) -> Any:
     values = (
         rng.integers(law.low, law.high, law.count or 1, endpoint=True)
         if whole
-        else map(_rounded, rng.uniform(law.low, law.high, law.count or 1))
+        else (_rounded(v, law) for v in rng.uniform(law.low, law.high, law.count or 1))
     )
     numbers = sorted((int(v) if whole else float(v) for v in values), reverse=True)
     return numbers if law.count else numbers[0]
 
 
-def _rounded(value: float) -> float:
-    return round(value, DIGITS - 1 - floor(log10(abs(value)))) if value else 0.0
+def _rounded(value: float, law: Law) -> float:
+    digits = DIGITS - 1 - floor(log10(abs(value))) if value else 0
+    return min(max(round(value, digits), law.low), law.high)

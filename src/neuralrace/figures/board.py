@@ -81,9 +81,7 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
         axes = list(panels[: len(tasks)])
         for ax, (name, scores) in zip(axes, tasks.items(), strict=True):
             image = _task(ax, name, scores)
-        figure.colorbar(
-            image, ax=axes, label="error of the loss", pad=0.01, aspect=25 * rows
-        )
+        figure.colorbar(image, ax=axes, label="error of the loss", pad=0.01, aspect=25 * rows)
     return figure
 
 
@@ -97,7 +95,8 @@ def _task(ax: Axes, name: str, scores: xr.Dataset) -> AxesImage:
     image = _errors(ax, error, list(scores["value"].values), scales)
     ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel("init scale")
-    ax.set_ylabel(scores.attrs["axis"].removesuffix(".name").rpartition(".")[2].replace("_", " "))
+    keys = [key.removesuffix(".name") for key in scores.attrs["axis"].split(", ")]
+    ax.set_ylabel(", ".join(key.rpartition(".")[2] for key in keys).replace("_", " "))
     ax.set_title(name.replace("_", " "))
     _outline(ax, error, linewidth=1.4, color="white")
     _outline(ax, error, linewidth=0.9, color="black")
