@@ -88,7 +88,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.hlines((UPPER[0] - 0.5, UPPER[-1] + 0.5), 0, end, color="black", linewidth=0.8)
     ax.set(ylabel="layer", ylim=(low, high))
     beyond = share.isel(layer=-1).median()
-    ax.text(end / 2, layers[-1], f"{float(beyond):+.0%}", color="white", ha="center", va="center")
+    ax.text(end / 2, layers[-1], f"{float(beyond):+.0%}", ha="center", va="center")
     bar = ax.figure.figure.colorbar(image, ax=ax, pad=0.02, aspect=20, extend="max")
     bar.set_ticks([-SHADES, 0, SHADES], labels=[f"\u2212{SHADES:.0%}", "mean", f"+{SHADES:.0%}"])
     ax.set_title("Upper layers grow alike early")
