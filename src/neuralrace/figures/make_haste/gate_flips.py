@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.ends import label_ends
-from neuralrace.figures.make_haste.clusters import colour
+from neuralrace.figures.gate_patterns import by_contexts, colour, draw_gates, kinds_of, opened_in
 from neuralrace.figures.sweeps import metric, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.reln.gates import relu_gates
@@ -176,11 +176,6 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set_title("Flips become rare")
 
 
-def kinds_of(contexts: int) -> Bool[np.ndarray, "kind context"]:
-    """Contexts of the paper's pathways: all, and all but each, the last first."""
-    return np.concatenate([np.ones((1, contexts), dtype=bool), ~np.eye(contexts, dtype=bool)[::-1]])
-
-
 def _all_kinds(contexts: int) -> Bool[np.ndarray, "kind context"]:
     """`kinds_of`, and none for all others."""
     return np.concatenate([kinds_of(contexts), np.zeros((1, contexts), dtype=bool)])
@@ -204,29 +199,6 @@ def _gates(cell: CellResults, weights: xr.DataArray) -> Bool[np.ndarray, "*runs 
     """Gates of the first hidden layer."""
     values = weights.transpose(..., "unit_1", "unit_0").values
     return relu_gates([values, values], cell.data.x)[0]
-
-
-def opened_in(
-    gates: Bool[np.ndarray, "*runs unit sample"], contexts: int
-) -> Bool[np.ndarray, "*runs unit context"]:
-    """Contexts in which units are open, on more than half of the samples."""
-    return gates.reshape(*gates.shape[:-1], contexts, -1).mean(axis=-1) > 0.5
-
-
-def by_contexts(gates: Bool[np.ndarray, "unit sample"], contexts: int) -> np.ndarray:
-    """Units in the order of the contexts that they are open in, those of most contexts first."""
-    opened = opened_in(gates, contexts)
-    return np.lexsort([*opened.T[::-1], opened.sum(axis=1)])[::-1]
-
-
-def draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:
-    """Draws open gates in the colour of the contexts that their unit is open in."""
-    dataset = contextual.task(cell)
-    colours = np.array([colour(row) for row in opened_in(gates, dataset.contexts)])
-    shades = np.where(gates[..., None], colours[:, None], 1.0)
-    ax.imshow(shades, aspect="auto", interpolation="nearest")
-    contextual.name_contexts(ax.xaxis, dataset)
-    ax.tick_params(length=0)
 
 
 def _name(cell: CellResults) -> str:
