@@ -8,7 +8,15 @@ from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from neuralrace.figures.style import CONTRAST, RC_PARAMS, contrast, darken_text, readable
+from neuralrace.figures.style import (
+    CONTRAST,
+    RC_PARAMS,
+    contrast,
+    darken_text,
+    heat,
+    readable,
+    write_entry,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +93,16 @@ def test_darkened_text_keeps_its_hue_and_white_text_stays():
     assert contrast(texts[0].get_color()) == pytest.approx(CONTRAST, abs=0.15)
     assert texts[1].get_color() == "white"
     assert ax.title.get_color() == (0, 0, 0)
+
+
+def test_text_on_entries_of_a_matrix_contrasts_with_them():
+    figure, ax = plot()
+    values = np.linspace(0, 1, 12).reshape(3, 4)
+    image = heat(ax, values, 0, 1)
+    for row, column in np.ndindex(values.shape):
+        write_entry(ax, image, (row, column), float(values[row, column]), "12")
+    assert drawn_faults(figure) == []
+    assert [text.get_color() for text in ax.texts[:: len(ax.texts) - 1]] == ["white", "black"]
 
 
 @pytest.mark.parametrize(("colour", "expected"), [("black", 21), ("white", 1), ("#767676", 4.54)])

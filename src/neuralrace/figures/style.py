@@ -327,6 +327,22 @@ def heat(
     return image
 
 
+def write_entry(ax: Axes, image: AxesImage, at: tuple[int, int], value: float, text: str) -> None:
+    """Small text on an entry of a matrix, in black or white, whichever has more contrast.
+
+    Args:
+        ax: the axes of the matrix.
+        image: the matrix.
+        at: row and column of the entry.
+        value: the entry, which sets its colour.
+        text: the text.
+    """
+    red, green, blue, _ = image.to_rgba(np.array([value]))[0].tolist()
+    ink = max(("black", "white"), key=lambda ink: contrast(ink, (red, green, blue)))
+    row, column = at
+    ax.text(column, row, text, color=ink, fontsize=6, ha="center", va="center")
+
+
 def loglog(ax: Axes, x: Sequence[float]) -> None:
     """Logarithmic scales on both axes, with ticks at `x`, and y over whole decades."""
     ax.set(xscale="log", yscale="log")
