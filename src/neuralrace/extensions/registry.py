@@ -110,6 +110,10 @@ class OfOneTask(Quantity):
 class Solution(OfOneTask):
     """Theory that is solved from the initial weights of a run."""
 
+    baseline: bool = False
+    """Whether it is a baseline, to compare theory with: `neuralrace.simulate` leaves it out unless
+    it is named."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(OfOneTask):
