@@ -140,3 +140,40 @@ def test_large_kernels_are_refused():
     assert make("linearised", **routing).unfit() is None
     pairs = {"network": ROUTING | {"pairs": {"name": "all"}}}
     assert "400 samples of 7 outputs" in str(make("linearised", **routing | pairs).unfit())
+
+
+# Gradient flow of ReLU networks ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("network", "dataset", "rate"),
+    [
+        ({"hidden": [6]}, SPEC["dataset"], 0.4),
+        ({"hidden": [5, 4]}, SPEC["dataset"], 0.4),
+        ({"hidden": [4], "readout": "mean"}, GAUSSIAN, 4.0),
+    ],
+    ids=["one hidden layer", "two hidden layers", "mean readout"],
+)
+def test_training_of_relu_networks_approaches_their_flow_with_smaller_steps(network, dataset, rate):
+    """Where gates change, the distance falls with the step, but not in strict proportion to it."""
+    mean = network.get("readout") == "mean"
+
+    def distances(refined):
+        ensemble = make(
+            "relu_flow",
+            dataset=dataset,
+            network=SPEC["network"] | network,
+            training={"learning_rate": rate / refined, "steps": 20 * refined},
+            record={"every": refined, "observables": ["layer_norm", "weights"]},
+        )
+        theory, trained = solved(ensemble), train(ensemble).variables
+        assert ("receptive_fields" in theory) == mean
+        pairs = [(theory[name][:, :, 0], trained[name]) for name in ("loss", "layer_norm")]
+        if mean:
+            fields = trained["weight_1"][:, :, -1]
+            pairs.append((theory["receptive_fields"][:, :, 0], fields))
+        return np.array([np.abs(one - other).max() / other.max() for one, other in pairs])
+
+    coarse, fine = distances(16), distances(128)
+    assert (fine < 5e-3).all()
+    assert (fine < coarse / 2).all()
