@@ -11,5 +11,7 @@ Solutions for a cell are in `solutions`, rectified linear networks in `reln`; si
 - XoR in ReLU networks: `xor`, `xor_margin`. Patterns of ReLU gates: `gate_patterns`.
 - Receptive fields: `frozen_gates`, `refreshed_gates`, `gating_loss`, `half_spaces`, `ring`,
   `mean_field`, `printed_equations` (equations of the notes that do not hold).
+- Any network, linearised in its weights: `tangent_kernel` (baseline). Layered networks with any
+  activation: `layered`.
 - Numerical integration for all of them: `integration`.
 """

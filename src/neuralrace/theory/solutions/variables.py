@@ -14,6 +14,10 @@ PATHWAY_VALUES = (
     "solution time pathway pathway_mode",
     "singular values of the map of each pathway by theory",
 )
+LAYER_NORM = (
+    "solution time layer",
+    "Frobenius norm of the weights by theory",
+)
 RECEPTIVE_FIELDS = (
     "solution unit input",
     "incoming weights of hidden units at the end by theory",
