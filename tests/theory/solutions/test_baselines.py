@@ -82,13 +82,16 @@ def test_linearised_network_is_the_limit_of_wide_networks(name):
     def distance(share):
         changes = WIDE_NETWORKS[name]
         network = narrowed(changes["network"], share)
-        linear = name == "linear, bias False"
+        routed, linear = name == "routing", name == "linear, bias False"
         ensemble = make(
             "linearised",
             **changes | {"network": network},
             init_scales=[1.0],
             training={"learning_rate": 0.002 * share / WIDE, "steps": 4000},
-            record={"every": 400, "observables": ["mode_strength"] if linear else []},
+            record={
+                "every": 400,
+                "observables": ["mode_strength"] * linear + ["pair_error"] * routed,
+            },
         )
         assert ensemble.unfit() is None
         theory, trained = solved(ensemble), train(ensemble).variables
@@ -98,6 +101,10 @@ def test_linearised_network_is_the_limit_of_wide_networks(name):
             modes = theory["mode_strength"][:, :, 0] - trained["mode_strength"]
             scale = np.abs(trained["mode_strength"]).max()
             np.testing.assert_allclose(modes, 0, atol=0.02 * scale * np.sqrt(share))
+        if routed:
+            untrained = theory["untrained_error"][:, :, 0], trained["untrained_error"]
+            np.testing.assert_allclose(*untrained, rtol=0.02 * np.sqrt(share))
+            np.testing.assert_allclose(*(e[..., 0] for e in untrained), rtol=1e-9)
         assert (loss[..., -1] < 0.6 * loss[..., 0]).all()  # something was learned
         return np.abs((solution - loss) / loss[..., :1]).max()
 

@@ -1,13 +1,21 @@
 """Baseline of networks that are linearised in their weights, by their neural tangent kernel."""
 
+from typing import cast
+
 import numpy as np
 from jaxtyping import Float
 
 from neuralrace.config.requirements import unmet
 from neuralrace.extensions.registry import Solution
-from neuralrace.networks.gates.wiring import Wiring
+from neuralrace.networks.gates.wiring import Wiring, routing
+from neuralrace.networks.routing import Routing
 from neuralrace.theory.solutions.problem import Arrays, Problem
-from neuralrace.theory.solutions.variables import LOSS, MODE_STRENGTH, RECEPTIVE_FIELDS
+from neuralrace.theory.solutions.variables import (
+    LOSS,
+    MODE_STRENGTH,
+    RECEPTIVE_FIELDS,
+    UNTRAINED_ERROR,
+)
 from neuralrace.theory.tangent_kernel import KernelFlow, Tangent, gated_tangent, layered_tangent
 
 Run = list[Float[np.ndarray, "_target _source"]]
@@ -23,6 +31,7 @@ Solved = dict[str, Float[np.ndarray, "..."]]
         "loss": LOSS,
         "mode_strength": MODE_STRENGTH,
         "receptive_fields": RECEPTIVE_FIELDS,
+        "untrained_error": UNTRAINED_ERROR,
     },
     baseline=True,
 )
@@ -34,7 +43,7 @@ def linearised(problem: Problem) -> Arrays:
     enter linearly: those of a single layer, and of pathways of one unit with mean readout.
 
     Mode strengths exist for layered linear networks, receptive fields for mean readout with one
-    hidden layer.
+    hidden layer, and errors of untrained pairs for routing networks.
 
     Source: Jacot, Gabriel, Hongler 2018, "Neural Tangent Kernel"; Lee et al. 2019, "Wide Neural
     Networks of Any Depth Evolve as Linear Models Under Gradient Descent".
@@ -84,7 +93,30 @@ def _gated(problem: Problem, weights: Run) -> Solved:
     if averaged and not unmet(ensemble, "gated unit_pathways"):
         changes = trained.changes(flow.pulls(problem.time[-1:])[0])
         arrays["receptive_fields"] = np.concatenate(weights[::2]) + np.concatenate(changes)
+    if ensemble.network.by_domain:
+        pulls = flow.pulls(problem.time)
+        arrays["untrained_error"] = _untrained_error(problem, weights, trained, pulls)
     return arrays
+
+
+def _untrained_error(
+    problem: Problem,
+    weights: Run,
+    trained: Tangent,
+    pulls: Float[np.ndarray, "time row"],
+) -> Float[np.ndarray, " time"]:
+    """Mean relative error of untrained pairs of domains; NaN if all are trained."""
+    network, domains = cast(Routing, problem.ensemble.network), problem.domains
+    untrained = ~network.mask(domains.count, 0)
+    if not untrained.any():
+        return np.full(len(pulls), np.nan)
+    wiring = routing(domains, network.families(domains.count), untrained)
+    open_, y = _open_outputs(wiring), wiring.data.y
+    samples, directions = _rows(open_)
+    tangent = gated_tangent(wiring, samples, directions, weights)
+    errors = y[open_] - tangent.values - pulls @ trained.kernel(tangent)
+    pairs = np.argwhere(untrained)[wiring.data.contexts]
+    return errors**2 @ (1 / domains.y_power[pairs[samples, 1]]) / len(y)
 
 
 def _rows(open_: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

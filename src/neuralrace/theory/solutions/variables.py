@@ -22,3 +22,7 @@ RECEPTIVE_FIELDS = (
     "solution unit input",
     "incoming weights of hidden units at the end by theory",
 )
+UNTRAINED_ERROR = (
+    "solution time",
+    "relative squared error of pairs of domains that are never trained, by theory",
+)
