@@ -36,6 +36,7 @@ COMMANDS = (
     "list",
     "show",
     "run",
+    "benchmark",
     "new",
     "deploy",
     "claims",
