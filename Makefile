@@ -91,6 +91,14 @@ ranges: $(RUNNING) ## judge the claims again at other values of our own settings
 	cp results/ranges.json config/ranges.json
 	$(SNAKEMAKE) claims
 
+DRAW ?= 1
+.PHONY: board
+board: $(RUNNING) ## score all theories, and keep the board and its pictures for the site
+	$(BIN)/neuralrace benchmark --draw $(DRAW)
+	$(BIN)/python -m neuralrace.board.stored results/benchmark.nc config/benchmark/board.json $$(git rev-parse HEAD)
+	rm -rf figures/slim/benchmark && cp -r figures/benchmark figures/slim/benchmark
+	rm figures/slim/benchmark/board.sha256
+
 .PHONY: verify
 verify: $(RUNNING) ## check finished results against their checksums, schema and specification
 	$(SNAKEMAKE) verify

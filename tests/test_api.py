@@ -15,10 +15,9 @@ import xarray as xr
 import neuralrace as nr
 from neuralrace import find_reln, reduce_race, simulate, solve, specify
 from neuralrace.api.arguments import by_argument
-from neuralrace.api.simulation import NETWORK_REQUIREMENTS
 from neuralrace.api.specification import CELL_NAME as NAME
 from neuralrace.config.cell import Cell
-from neuralrace.config.requirements import REQUIREMENTS
+from neuralrace.config.requirements import OF_NETWORK, OF_TRAINING, REQUIREMENTS
 from neuralrace.errors import UserError
 from neuralrace.figures.plot import plot
 from neuralrace.figures.style import GUIDE
@@ -145,7 +144,7 @@ def test_simulate_loads_no_package_that_it_does_not_need(options, unused):
 
 
 def test_requirements_of_the_network_exist():
-    assert set(REQUIREMENTS) >= NETWORK_REQUIREMENTS
+    assert set(REQUIREMENTS) >= OF_NETWORK | OF_TRAINING
 
 
 def test_left_out_names_an_optimiser_without_theory():
@@ -378,6 +377,23 @@ def test_package_lists_and_loads_its_public_names():
     assert re.match(r"\d+\.\d+", nr.__version__)
     with pytest.raises(AttributeError, match="no attribute 'similate'"):
         _ = nr.similate
+
+
+def test_package_loads_nothing_before_it_is_used():
+    """A subpackage is there without an import of its own, and comes at its first use."""
+    code = (
+        "import sys; before = {*sys.modules}\n"
+        "import neuralrace as nr\n"
+        "new = {name.partition('.')[0] for name in {*sys.modules} - before}\n"
+        "print(sorted(new - {*sys.stdlib_module_names}))\n"
+        "print(nr.theory.__name__, nr.figures.deep_linear.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, names = done.stdout.splitlines()
+    assert loaded == "['neuralrace']"
+    assert names == "neuralrace.theory neuralrace.figures.deep_linear"
+    described = re.search(r"about one concept: (.*?)\.", nr.__doc__, re.DOTALL)
+    assert {*re.split(r",\s+", described[1])} <= {*dir(nr)}
 
 
 WRONG = {

@@ -10,6 +10,7 @@ import posixpath
 import re
 from pathlib import Path
 
+import boards
 import gallery
 import race
 import verdicts
@@ -121,6 +122,7 @@ def stage(app: Sphinx) -> None:
     pages |= {"keys.md": KEYS + key_tables() + "\n", REFERENCE_PAGE: reference()}
     pages |= gallery.pages(REPOSITORY, shown)
     pages |= verdicts.pages(REPOSITORY, results if judged else None)
+    pages |= boards.pages(REPOSITORY)
     pages[race.PAGE] = race.page(results if judged else None)
     pages |= {source_page(path): shown_source(path, root) for path in shown}
     for folder, _, files in os.walk(root):  # goes into no link

@@ -3,6 +3,7 @@
 - `simulate` trains networks and solves their theory; `plot` shows both; `solve`, `specify`,
   `reduce_race` and `find_reln` do parts of this.
 - `benchmark` scores theories, yours beside ours, on simulations of the same runs.
+- `theories` lists them, what they assume, and which apply to your network.
 - `open_results` opens the results of the workflow; `open_tree`, `combine`, `to_frame` and
   `claims_table` are for analyses with xarray and pandas.
 
@@ -14,11 +15,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuralrace import claims as claims
+    from neuralrace import datasets as datasets
+    from neuralrace import figures as figures
+    from neuralrace import metrics as metrics
+    from neuralrace import networks as networks
+    from neuralrace import results as results
+    from neuralrace import theory as theory
+    from neuralrace import training as training
     from neuralrace.api.benchmark import benchmark
     from neuralrace.api.reduction import reduce_race
     from neuralrace.api.relu import find_reln
     from neuralrace.api.simulation import simulate, solve
     from neuralrace.api.specification import specify
+    from neuralrace.api.theories import theories
     from neuralrace.claims.table import claims_table
     from neuralrace.figures.plot import plot
     from neuralrace.results.analysis import combine, open_tree, to_frame
@@ -38,8 +48,19 @@ _MODULES = {
     "simulate": "api.simulation",
     "solve": "api.simulation",
     "specify": "api.specification",
+    "theories": "api.theories",
     "to_frame": "results.analysis",
 }
+_SUBPACKAGES = (
+    "claims",
+    "datasets",
+    "figures",
+    "metrics",
+    "networks",
+    "results",
+    "theory",
+    "training",
+)
 __all__ = [
     "__version__",
     "benchmark",
@@ -53,22 +74,23 @@ __all__ = [
     "simulate",
     "solve",
     "specify",
+    "theories",
     "to_frame",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # imported at first use: the workflow imports this package often, and xarray loads slowly
+    # imported at first use: the workflow imports this package often, and most of it loads slowly
     if name == "__version__":
         from importlib.metadata import version
 
         return version("neuralrace")
-    if name == "figures":
-        return import_module("neuralrace.figures")
+    if name in _SUBPACKAGES:
+        return import_module(f"neuralrace.{name}")
     if name in _MODULES:
         return getattr(import_module(f"neuralrace.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBPACKAGES})

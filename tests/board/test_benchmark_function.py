@@ -150,6 +150,11 @@ def loss_of(problem, *more):
         ),
         (
             BARE,
+            [returning({"loss": np.full((1, 2, 21), np.nan)})],
+            "entries: mine returns 'loss' with values that are not finite; mend it, or leave the",
+        ),
+        (
+            BARE,
             [returning({"loss": "falls"})],
             "entries: mine returns 'loss', which is no array of numbers; give (init_scale, seed,",
         ),

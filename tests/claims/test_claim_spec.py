@@ -296,9 +296,8 @@ def test_manual_and_criteria_agree():
         ("1: []", "a key is text"),
         ("", "top level|should be an object"),
         ("claims:\n", "claims: Input should be a valid array"),
-        ("claim: []\n", "claims: Field required"),
+        ("claim: []\n", "unknown key"),
         ("claims: []\nmore: 1\n", "more: 1: unknown key"),
-        ("claims: []\nsetups: {}\n", "source: Field required"),
         ("claims: []\nsetups: {}\nsource: {title: a, authors: b, text_sha256: abc}\n",
          "source.text_sha256: 'abc'"),
     ],
@@ -307,6 +306,22 @@ def test_broken_files_are_reported(work, text, words):
     path = work.write()
     path.write_text(text)
     with pytest.raises(UserError, match=rf"deep_linear/claims\.yaml: (.|\n)*({words})"):
+        read_claims([path])
+
+
+def test_a_file_of_findings_alone_quotes_nothing(work):
+    path = work.write()
+    content = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({"findings": content.get("findings", [])}))
+    assert read_claims([path])[path].claims == ()
+
+
+def test_claims_without_the_text_that_they_quote_are_refused(work):
+    path = work.write(claim())
+    content = yaml.safe_load(path.read_text())
+    del content["source"]
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(UserError, match="source: is required where claims quote it"):
         read_claims([path])
 
 

@@ -37,6 +37,7 @@ COMMANDS = (
     "show",
     "run",
     "benchmark",
+    "theories",
     "new",
     "deploy",
     "claims",
@@ -527,8 +528,27 @@ def test_unwritable_results_folder_ends_in_one_message(tmp_path):
     assert "Traceback" not in printed
 
 
-def test_listing_and_planning_load_no_heavy_package():
-    heavy = ("jax", "xarray", "pandas", "netCDF4", "matplotlib", "scipy", "snakemake")
-    code = f"import sys, neuralrace.cli.main; print([n for n in {heavy} if n in sys.modules])"
+HEAVY = ("jax", "xarray", "pandas", "netCDF4", "matplotlib", "scipy", "snakemake")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [
+        (["--help"], (*HEAVY, "numpy", "pydantic", "yaml", "neuralrace.config.cell")),
+        (["run", "--help"], (*HEAVY, "numpy", "pydantic", "yaml", "neuralrace.config.cell")),
+        (["list"], HEAVY),
+        (["keys"], HEAVY),
+        (["show", "deep_linear/staircase"], HEAVY),
+    ],
+    ids=["help", "help of a command", "list", "keys", "show"],
+)
+def test_a_command_loads_no_package_that_it_does_not_need(arguments, absent):
+    """Help is shown before models of the configuration are built, and a plan without xarray."""
+    code = (
+        "import sys; from neuralrace.cli.main import main\n"
+        f"assert main({arguments}) == 0\n"
+        f"print([n for n in {absent} if n in sys.modules], file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout
+    assert done.stderr.strip() == "[]"

@@ -61,7 +61,7 @@ def test_networks_with_frozen_gates_are_compared_with_the_relu_network(results_o
         ):
             expected = field.values / np.abs(field.values).max() - receptive_fields.SPACING * unit
             np.testing.assert_allclose(line, expected, atol=1e-6)
-    (losses,), (localised,) = drawn(prediction.panel_b, results), drawn(prediction.panel_d, results)
+    (losses,), (localised,) = drawn(prediction.panel_b, results), drawn(prediction.panel_c, results)
     names = [tick.get_text() for tick in losses.get_yticklabels()]
     assert names[:3] == ["ReLU, at the start", "ReLU, at the end", "half-spaces"]
     assert len(names) == len(set(names)) == cell.metrics.sizes["gates_from"]
@@ -72,51 +72,37 @@ def test_networks_with_frozen_gates_are_compared_with_the_relu_network(results_o
         np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, name))
         np.testing.assert_allclose(np.diff(points(ax, "o")[:, 1]), 1)
         assert ax.lines[-1].get_xdata() == pytest.approx([float(means(cell, relu))] * 2)
-    limits = means(cell, "frozen_limit_localised_share")
-    np.testing.assert_allclose(points(localised, "s")[:, 0], limits)
-    (ax,) = drawn(prediction.panel_c, results)
-    np.testing.assert_allclose(points(ax, "o")[:, 0], means(cell, "frozen_overlap"))
+    limits = means(cell, "gaussian_limit_localised_share")
+    np.testing.assert_allclose(points(localised, "^")[:, 0], limits)
+    written = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in localised.texts]
+    for cosine in means(cell, "frozen_overlap"):
+        assert f"{cosine:.2f}" in written
 
 
 def test_mean_field_flow_is_compared_with_training(results_of):
     results = results_of("localization/one_unit")
     cells = [*results.cells("one_unit"), *results.cells("prediction")]
     at = {"solution": "mean_field"}
-    for panel, trained, predicted in (
-        (one_unit.panel_b, "participation", "predicted_participation"),
-        (one_unit.panel_c, "field_overlap", None),
-    ):
-        (ax,) = drawn(panel, results)
-        dots = [line.get_xydata() for line in ax.lines if line.get_marker() == "o"]
-        ticks = [line.get_xydata() for line in ax.lines if line.get_marker() == "|"]
-        for row, (shown, cell) in enumerate(zip(dots, cells, strict=True)):
-            values = cell.metrics[trained]
-            values = values.sel(at) if "solution" in values.dims else values
-            np.testing.assert_allclose(shown[:, 0], values[0])
-            assert set(shown[:, 1]) == {row}
-        if predicted:
-            for shown, cell in zip(ticks, cells, strict=True):
-                np.testing.assert_allclose(shown[:, 0], cell.metrics[predicted].sel(at)[0])
-    written = [text.get_text() for text in ax.texts]
-    for row, cell in enumerate(cells):
-        training = float(cell.metrics["localised_share"].mean())
-        flow = float(cell.metrics["predicted_localised_share"].sel(at).mean())
-        assert written[2 * row : 2 * row + 2] == [f"{training:.0%}", f"{flow:.0%}"]
+    (ax,) = drawn(one_unit.panel_c, results)
+    dots = [line.get_xydata() for line in ax.lines if line.get_marker() == "o"]
+    for row, (shown, cell) in enumerate(zip(dots, cells, strict=True)):
+        np.testing.assert_allclose(shown[:, 0], cell.metrics["field_overlap"].sel(at)[0])
+        assert set(shown[:, 1]) == {row}
 
 
 def test_the_typical_field_and_its_flow_are_moved_together(results_of):
     results = results_of("localization/one_unit")
-    cells = [*results.cells("one_unit"), *results.cells("prediction")]
-    (ax,) = drawn(one_unit.panel_a, results)
-    lines = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
-    for row, cell in enumerate(cells):
+    single = [cell for cell in results.cells("one_unit") if "gain" not in one_unit._name(cell)]
+    axes = [*drawn(one_unit.panel_a, results), *drawn(one_unit.panel_b, results)]
+    axes = [ax for ax in axes if ax.has_data()]
+    for ax, cell in zip(axes, [*single, *results.cells("prediction")], strict=True):
         learned = cell.trajectory["weight_1"].isel(init_scale=0, snapshot=-1).values
         theory = cell.theory["receptive_fields"].sel(solution="mean_field")[0].values
         learned, theory = (each.reshape(-1, each.shape[-1]) for each in (learned, theory))
         learned, theory = (
             each / np.abs(each).max(axis=1, keepdims=True) for each in (learned, theory)
         )
-        shown, flow = ((row - line) / one_unit.HEIGHT for line in lines[2 * row : 2 * row + 2])
+        shown, flow = (line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2)
         assert shown[len(shown) // 2] == pytest.approx(1)
         moves = [
             (sign * np.roll(field, shift), sign * np.roll(solution, shift))
@@ -125,6 +111,16 @@ def test_the_typical_field_and_its_flow_are_moved_together(results_of):
             for sign in (1, -1)
         ]
         assert any(np.allclose(a, shown) and np.allclose(b, flow) for a, b in moves)
+        participation, localised = ax.texts[-1].get_text().split("\n")
+        for text, name, form in (
+            (participation, "participation", ".1f"),
+            (localised, "localised_share", ".0%"),
+        ):
+            training = float(cell.metrics[name].mean())
+            predicted = cell.metrics[f"predicted_{name}"].sel(solution="mean_field")
+            predicted = float(predicted.mean())
+            assert format(training, form) in text
+            assert text.endswith(f"flow {predicted:{form}}")
 
 
 def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):

@@ -3,16 +3,19 @@
 rule board:
     input:
         exit_on_user_error()(lambda w: study.board_inputs()),
+        ancient(study.board_findings_file),  # the param `findings` has its content
     output:
         update("<results>/benchmark.md"),
         update("<results>/benchmark.csv"),
         update("<results>/benchmark.nc"),
+        update("<results>/benchmark_findings.json"),
     log:
         "<results>/logs/board.log",
     localrule: True
     params:
         cells=lambda w: study.spec_digests(study.benchmark_cells),
         code=study.board_code,
+        findings=exit_on_user_error()(lambda w: study.board_findings_fingerprint()),
     run:
         run_in_worker("board", "benchmark", input, output, params, log)
 

@@ -194,5 +194,9 @@ def _checked(
         if array.ndim != 2 + len(own_dims) or array.shape[: len(expected)] != expected:
             message = f"{name} returns {variable!r} of shape {array.shape}"
             raise UserError(message, key="entries", remedy=remedy)
+        if not np.isfinite(array).all():
+            message = f"{name} returns {variable!r} with values that are not finite"
+            remedy = "mend it, or leave the variable out"
+            raise UserError(message, key="entries", remedy=remedy)
         arrays[variable] = array.astype(float)
     return arrays

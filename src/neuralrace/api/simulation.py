@@ -13,7 +13,7 @@ from neuralrace.api.arguments import checked_arguments, reason_by_argument
 from neuralrace.api.choices import CHOSEN
 from neuralrace.api.specification import CELL_NAME, python_errors, specify
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
-from neuralrace.config.requirements import unmet
+from neuralrace.config.requirements import OF_NETWORK, unmet
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.metrics.dataset import metrics_dataset
@@ -26,13 +26,6 @@ from neuralrace.training.environment import warn_of_environment
 from neuralrace.training.trainer import train
 
 Theory = Literal["auto"] | Sequence[str] | None
-NETWORK_REQUIREMENTS = frozenset([
-    "layered", "gated", "graph", "routing", "given_gates", "no_hidden", "hidden", "one_hidden",
-    "two_hidden", "several_hidden", "linear", "relu", "relu_units", "unit_pathways",
-    "trained_readout", "mean_readout", "context_family", "common_pathway", "candidates",
-    "trained_candidates",
-])  # fmt: skip
-"""Requirements on the network. A solution for other networks is not mentioned in `left_out`."""
 NO_THEORY_OF_RELU = (
     "theory: none is solved for ReLU networks on any data; nr.find_reln(x, y, pathways=...) finds "
     "the gated network that yours imitates and predicts its loss, and metrics=['balance'] measures "
@@ -57,8 +50,8 @@ def simulate(
             dataset with its targets, by its name, such as "hierarchy", or as a mapping.
         y: targets, an array (sample, output) with as many rows as `x`; None with a dataset.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
-            data, but for baselines; None for none. A solution that does not apply is refused, with
-            the reason.
+            data, without baselines such as `linearised`; None for none. A solution that does not
+            apply is refused with the reason.
         progress: whether to print choices and progress to stderr.
         **options: all other arguments of `specify`.
 
@@ -124,7 +117,7 @@ def solve(
         x: inputs, an array (sample, input); or a dataset by its name or as a mapping.
         y: targets, an array (sample, output); None with a dataset.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
-            data.
+            data, without baselines such as `linearised`.
         progress: whether to print choices and progress to stderr.
         **options: all other arguments of `specify`.
 
@@ -171,12 +164,11 @@ def _solve(
     answers: dict[str, Arrays] = {}
     left_out: dict[str, list[str]] = {}
     problem = Problem(cell, record_steps(cell)[0])
-    for name in SOLUTIONS if automatic else cell.solutions:
+    no_baselines = [name for name, entry in SOLUTIONS.items() if not entry.declaration.baseline]
+    for name in no_baselines if automatic else cell.solutions:
         requirements = SOLUTIONS[name].declaration.requires
-        if automatic and SOLUTIONS[name].declaration.baseline:
-            continue
         if automatic and (reason := unmet(cell, requirements, data=True)):
-            of_network = [n for n in requirements.split() if {*n.split("|")} & NETWORK_REQUIREMENTS]
+            of_network = [n for n in requirements.split() if {*n.split("|")} & OF_NETWORK]
             if not unmet(cell, " ".join(of_network)):
                 left_out.setdefault(reason_by_argument(reason, network), []).append(name)
             continue

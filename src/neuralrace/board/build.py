@@ -72,12 +72,19 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         xr.IndexVariable("task", list(tasks)),
         join="outer",
     )
-    order = sorted(summary["entry"].values, key=lambda name: (name in BASELINES, name))
+    known = summary["loss_error"].sel(statistic="mean").notnull().transpose("entry", "task")
+    first_task = dict(zip(known["entry"].values, known.values.argmax(axis=1), strict=True))
+    order = sorted(first_task, key=lambda name: (name in BASELINES, first_task[name], name))
     first = next(iter(by_task.values()))[0]
     tree = xr.DataTree.from_dict({SUMMARY: _described(summary.sel(entry=order)), **tasks})
     title = "Board of the benchmark of theories"
     tree.attrs = {"title": title, "version": VERSION, "versions": first.metrics.attrs["versions"]}
     return tree
+
+
+def tasks_of(board: xr.DataTree) -> list[str]:
+    """Names of the tasks of a board, in its order."""
+    return [name for name in board.children if name != SUMMARY]
 
 
 def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
@@ -90,12 +97,16 @@ def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
             axis = ", ".join(filter(None, (axis, key)))
             labels = [_label(spec.get(key)) for spec in specs]
             values = [", ".join(filter(None, pair)) for pair in zip(values, labels, strict=True)]
-    scores = xr.concat(
-        [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],
-        xr.IndexVariable("value", values),
-        join="outer",
-        data_vars="all",
-    ).drop_attrs()
+    scores = (
+        xr.concat(
+            [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],
+            xr.IndexVariable("value", values),
+            join="outer",
+            data_vars="all",
+        )
+        .drop_attrs()
+        .drop_encoding()
+    )
     mean = scores["loss_error"].mean("seed")
     scale = scores["init_scale"].where(mean < GOOD)
     scores["holds_from"] = scale.min("init_scale").transpose("value", "entry")

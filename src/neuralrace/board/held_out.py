@@ -63,6 +63,11 @@ def tasks_file() -> Path:
     return config_folder() / PAPER / "tasks.yaml"
 
 
+def findings_file() -> Path:
+    """What is stated about the board."""
+    return config_folder() / PAPER / "findings.yaml"
+
+
 def is_held_out(task: str) -> bool:
     """Whether a task was drawn, by its name."""
     return re.search(r"_drawn_\d+$", task) is not None

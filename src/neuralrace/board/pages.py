@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from neuralrace.board.build import BASELINES, GOOD, STATISTICS, SUMMARY
+from neuralrace.board.build import BASELINES, GOOD, STATISTICS, SUMMARY, tasks_of
+from neuralrace.claims.judge import FindingRow
+from neuralrace.claims.pages import READING, Links, findings_sections
 
 COLUMNS = {
     "holds_share": "holds at",
     "loss_error": "loss",
-    "initial_loss_error": "start",
     "loss_shape_error": "shape",
     "halfway_time_log_ratio": "half time",
     "final_loss_error": "final loss",
@@ -21,7 +22,15 @@ COLUMNS = {
     "zero_shot_error": "zero-shot",
     "receptive_field_error": "fields",
 }
-"""Heading of each column."""
+"""Heading of each column; the table of numbers has the other scores, too."""
+PLAIN = Links()
+FINDINGS = """\
+# Findings
+
+What the board says, judged by the rules of all findings of this suite: over seeds, with an
+interval, against rivals that must fail."""
+SEEN = 0.0005
+"""Smallest number that is not shown as 0."""
 EXPLANATION = f"""\
 Each task is trained over a grid of init scales and one more axis, with several seeds. A number is
 the median over the grid, then the mean over seeds, with its 95% confidence interval. Errors are
@@ -29,7 +38,6 @@ relative: of the loss to the initial loss, of strengths, norms and fields to the
 
 - *Holds at* is the share of the grid where the loss error is below {GOOD:g}; *init scales* are the
   smallest and the largest of it.
-- *Start* is the error before the first step, which needs no simulation.
 - *Shape* is the error of the loss once both curves are halfway down at the same time.
 - *Half time* is the factor between the predicted and the simulated time halfway down.
 
@@ -37,15 +45,25 @@ An empty field means that an entry does not predict the quantity; an entry that 
 not apply. Baselines: {", ".join(f"`{name}`" for name in BASELINES)}."""
 
 
-def markdown(board: xr.DataTree) -> str:
-    """The board as a page."""
+def markdown(board: xr.DataTree, findings: Sequence[FindingRow] = (), links: Links = PLAIN) -> str:
+    """The board as a page.
+
+    Args:
+        board: result of `neuralrace.board.build.board`.
+        findings: what was found on its tasks.
+        links: how findings are linked.
+    """
     parts = ["# Which theory of learning holds where", EXPLANATION, _overview(board)]
     for task in tasks_of(board):
         heading, *rows = _rows(board, task, None)
         table = [_line(heading), _line(["---"] * len(heading)), *map(_line, rows)]
         parts += [f"## {task}", _about(board[task].dataset), "\n".join(table)]
-    versions = board.attrs["versions"]
-    parts += [f"Version {board.attrs['version']} of the benchmark; {versions}."]
+    if findings:
+        parts += [FINDINGS, READING, "\n".join(findings_sections(findings, links)).strip()]
+    commit = f", commit {board.attrs['commit'][:12]}" if "commit" in board.attrs else ""
+    parts += [
+        f"Version {board.attrs['version']} of the benchmark{commit}; {board.attrs['versions']}."
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -70,16 +88,11 @@ def lines(board: xr.DataTree, only: Collection[str] = ()) -> Iterator[str]:
 def frame(board: xr.DataTree) -> pd.DataFrame:
     """The summary as a table: a row for each task, entry and score that is assessed."""
     scores = board[SUMMARY].to_dataset()
-    table = scores[[name for name in COLUMNS if name in scores]].to_array("score").to_series()
+    table = scores.to_array("score").to_series()
     wide = table.unstack("statistic")[list(STATISTICS)].dropna(subset="mean")
     rows = wide.reset_index()[["task", "entry", "score", *STATISTICS]]
     order = {name: number for number, name in enumerate(tasks_of(board))}
     return rows.sort_values("task", key=lambda column: column.map(order), kind="stable")
-
-
-def tasks_of(board: xr.DataTree) -> list[str]:
-    """Names of the tasks of a board, in its order."""
-    return [name for name in board.children if name != SUMMARY]
 
 
 def _overview(board: xr.DataTree) -> str:
@@ -129,9 +142,8 @@ def _number(name: str, statistics: Sequence[float]) -> str:
         return ""
     if name == "halfway_time_log_ratio":
         return f"x {exp(mean):.2f}"
-    if np.isnan(low):
-        return f"{mean:.3f}"
-    return f"{mean:.3f} ± {(high - low) / 2:.3f}"
+    half = "" if np.isnan(low) or high - low < 2 * SEEN else f" ± {(high - low) / 2:.3f}"
+    return f"{mean:.3f}{half}" if mean >= SEEN else f"0{half}"
 
 
 def _scales(entry: xr.Dataset) -> str:

@@ -360,8 +360,8 @@ def _written_claim(claim: Claim, content: ClaimFile) -> dict[str, Any]:
     )
     rivals = claim.alternatives
     return {name: getattr(claim, name) for name in copied} | {
-        "title": content.source.title,
-        "authors": content.source.authors,
+        "title": content.quoted.title,
+        "authors": content.quoted.authors,
         "summary": content.summary,
         "sentence": content.sentence(claim),
         "weak": bool(rivals) and all(rival.value is not None for rival in rivals),

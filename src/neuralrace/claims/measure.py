@@ -39,7 +39,7 @@ def per_seed(measure: Measure, results: Results, shuffled: bool = False) -> xr.D
         value = _crossing(measure.crossing, *_line(measure, measure.crossing, arrays))
     else:
         entries = paired([_entries(array) for array in arrays])
-        value = _one(_concat(entries, "entry"), measure)
+        value = _one(_concat(entries, "value"), measure)
     other = measure.minus or measure.over
     if other is None:
         return value
@@ -105,23 +105,23 @@ def _position(array: xr.DataArray, dim: str, label: float | str, cell: str) -> i
 
 
 def _entries(array: xr.DataArray, *keep: str) -> xr.DataArray:
-    """Stacks all dimensions but `seed` and `keep` into `entry`; only seeds keep their labels."""
+    """Stacks all dimensions but `seed` and `keep` into `value`; only seeds keep their labels."""
     array = array.drop_vars([name for name in array.coords if name != "seed"])
     rest = [dim for dim in array.dims if dim not in ("seed", *keep)]
-    return array.stack(entry=rest, create_index=False) if rest else array.expand_dims("entry")
+    return array.stack(value=rest, create_index=False) if rest else array.expand_dims("value")
 
 
 def _one(entries: xr.DataArray, measure: Measure) -> xr.DataArray:
     """Reduces all entries to one; an undefined entry makes the result undefined."""
-    if entries.sizes["entry"] == 1:
-        return entries.isel(entry=0)
+    if entries.sizes["value"] == 1:
+        return entries.isel(value=0)
     if measure.reduce is None:
         raise UserError(
-            f"{measure.metric} has {entries.sizes['entry']} values for each seed here",
+            f"{measure.metric} has {entries.sizes['value']} values for each seed here",
             key="reduce",
             remedy="select one, or reduce them by mean, max, min or median",
         )
-    return entries.reduce(getattr(np, measure.reduce), "entry")
+    return entries.reduce(getattr(np, measure.reduce), "value")
 
 
 def _line(

@@ -171,6 +171,11 @@ def index_page(
 def findings_page(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
     """The page of findings: what did not hold, then a line for each that holds, then details."""
     yield from ("# Findings", "", "Results of ours that no paper states.", "", READING, "", RANGES)
+    yield from findings_sections(rows, links)
+
+
+def findings_sections(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
+    """The sections of a page of findings."""
     yield from surprises(rows)
     failed = [row for row in rows if row.status != "holds"]
     if failed:

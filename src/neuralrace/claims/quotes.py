@@ -50,11 +50,11 @@ def check(claim_files: Sequence[Path], folder: Path) -> int:
     texts = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
     errors, count = list[UserError](), 0
     for file, claims in read_claims(claim_files).items():
-        checksum = claims.source.text_sha256
+        checksum = claims.quoted.text_sha256
         if checksum not in texts:
             raise UserError(
                 f"holds no text with the SHA-256 {checksum}, from which {file} quotes "
-                f"({claims.source.title})",
+                f"({claims.quoted.title})",
                 file=folder,
                 remedy="put it there",
             )

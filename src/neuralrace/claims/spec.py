@@ -474,15 +474,15 @@ class Source(ConfigModel):
 
 
 class ClaimFile(ConfigModel):
-    """The claims of one paper, and our findings beyond them."""
+    """The claims of one paper, and our findings beyond them; or findings alone."""
 
-    source: Source
-    """The text that is quoted."""
+    source: Source | None = None
+    """The text that is quoted; required if there are claims."""
     summary: Text | None = None
     """What was found of the paper, in a sentence or two; it opens the page of the paper."""
-    setups: dict[Id, Setup]
+    setups: dict[Id, Setup] = Field(default={})
     """The paper's set-ups, by names of our choice."""
-    claims: tuple[Claim, ...]
+    claims: tuple[Claim, ...] = ()
     """In the order of the paper."""
     findings: tuple[Finding, ...] = ()
     """Results of ours that no paper states."""
@@ -503,8 +503,17 @@ class ClaimFile(ConfigModel):
         quotes = list(dict.fromkeys(" ".join(each.quote.split()) for each in self.claims))
         return quotes.index(" ".join(claim.quote.split())) + 1
 
+    @property
+    def quoted(self) -> Source:
+        """The text that its claims quote."""
+        if self.source is None:
+            raise ValueError("a file without claims quotes nothing")
+        return self.source
+
     @model_validator(mode="after")
     def _set_up(self) -> "ClaimFile":
+        if self.claims and self.source is None:
+            raise UserError("is required where claims quote it", key="source")
         for claim in self.claims:
             if claim.setup not in self.setups:
                 raise UserError(

@@ -78,7 +78,7 @@ def write_tables(
         "claims.csv": _csv(claims, CLAIM_COLUMNS),
         "claims.svg": picture(claims, f"{PAGES}/{{paper}}.md#{{claim}}".format),
         "claims.md": _page(index_page(claims, links, "claims.svg")),
-        "findings.json": _FINDINGS.dump_json(list(findings), indent=2).decode() + "\n",
+        "findings.json": findings_json(findings),
         "findings.csv": _csv(findings, FINDING_COLUMNS),
         "findings.md": _page(findings_page(findings)),
     }
@@ -87,6 +87,20 @@ def write_tables(
         texts[f"{PAGES}/{paper}.md"] = _page(lines)
     for name, text in texts.items():
         write_text(text, folder / name)
+
+
+def findings_json(findings: Sequence[FindingRow]) -> str:
+    """Findings as JSON."""
+    return _FINDINGS.dump_json(list(findings), indent=2).decode() + "\n"
+
+
+def read_findings(path: Path) -> list[FindingRow]:
+    """The rows of a file of findings.
+
+    Raises:
+        UserError: it is missing, damaged or another table.
+    """
+    return _read(path, _FINDINGS.validate_json)
 
 
 def by_paper(rows: Iterable[ClaimRow]) -> dict[str, list[ClaimRow]]:
@@ -106,7 +120,7 @@ def read_tables(folder: Path) -> tuple[list[ClaimRow], list[FindingRow]]:
     """
     return (
         _read(folder / "claims.json", _CLAIMS.validate_json),
-        _read(folder / "findings.json", _FINDINGS.validate_json),
+        read_findings(folder / "findings.json"),
     )
 
 

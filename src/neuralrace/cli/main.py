@@ -1,7 +1,8 @@
 """Commands of the command line interface.
 
-Heavy packages, such as xarray, are imported inside the commands that need them, so that listing and
-planning stay fast.
+Whatever takes long to import is imported inside the commands that need it, so that help comes at
+once, and listing and planning do not wait for xarray. That is true of the models of a configuration
+too.
 """
 
 import json
@@ -15,30 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from neuralrace.cli.listing import KINDS, descriptions, experiments
-from neuralrace.cli.show import about_cell, about_file, layout
 from neuralrace.config.bundled import FILES, root
-from neuralrace.config.load import (
-    config_folder,
-    merge_configs,
-    paper_files,
-    read_file,
-    read_plan,
-)
-from neuralrace.config.manual import key_lines
-from neuralrace.config.settings import Plan, refuse_reserved
-from neuralrace.config.sweep import NAME
 from neuralrace.errors import UserError, did_you_mean
-from neuralrace.extensions.registry import SOLUTIONS
 from neuralrace.results.atomic import write_text
-from neuralrace.workflow.profile import check
-from neuralrace.workflow.profile import read as read_profile
-from neuralrace.workflow.stages import stale_files
+
+if TYPE_CHECKING:
+    from neuralrace.config.settings import Plan
 
 INTERVAL = 2.0
 """Seconds between two progress lines."""
@@ -103,6 +91,8 @@ def completion(*kinds: str) -> Callable[..., list[CompletionItem]]:
     """Shell completion with the names of some kinds, or with files if no name fits."""
 
     def complete(_: click.Context, __: click.Parameter, prefix: str) -> list[CompletionItem]:
+        from neuralrace.cli.listing import KINDS, descriptions
+
         names: list[str] = [] if kinds else list(KINDS)
         with suppress(UserError):
             names += [name for kind in kinds for name in descriptions(kind)]
@@ -158,6 +148,9 @@ def list_(kind: str | None, as_json: bool) -> None:
     networks, gates, initialisers and optimisers. Each name comes with a one-line description.
     Without KIND, the number of names of each kind is printed.
     """
+    from neuralrace.cli.listing import KINDS, descriptions
+    from neuralrace.cli.show import layout
+
     if kind is None:
         return click.echo(layout({each: len(descriptions(each)) for each in KINDS}, as_json))
     if kind not in KINDS:
@@ -174,6 +167,8 @@ def keys(prefix: str) -> None:
     Each key comes with its meaning, type and default. With PREFIX, only the keys inside it are
     listed.
     """
+    from neuralrace.config.manual import key_lines
+
     lines = key_lines(prefix)
     if not lines:
         remedy = "`neuralrace keys` lists all"
@@ -194,6 +189,9 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     a paper: its sizes, estimated time and memory, and which theory applies. For a result FILE
     (.nc): its attributes and variables.
     """
+    from neuralrace.cli.show import about_cell, about_file, layout
+    from neuralrace.workflow.stages import stale_files
+
     if Path(what).suffix == ".nc":
         return click.echo(layout(about_file(Path(what)), as_json))
     plan = _plan(_configuration([what], configfile, None))
@@ -203,6 +201,40 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
         for name, cell in plan.cells.items()
     }
     return click.echo(layout(cells, as_json))
+
+
+@command("deep_linear/staircase")
+@click.argument(
+    "what",
+    metavar="[CELL|EXPERIMENT]",
+    required=False,
+    shell_complete=completion("experiments", "papers"),
+)
+@configfile
+@as_json
+def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> None:
+    """List theories, what each assumes, and where it holds.
+
+    With a CELL (paper/experiment/label) or an EXPERIMENT (paper/experiment), first those that apply
+    to it, and for all others the reason why not. Where a theory holds is told by the benchmark:
+    the init scales at which it misses the loss by less than a tenth, for each task.
+    """
+    from neuralrace.board.stored import board_file, stored_board, where_it_holds
+    from neuralrace.board.theories import theories
+    from neuralrace.cli.show import layout
+
+    board = stored_board(board_file())
+    cells = _plan(_configuration([what], configfile, None)).cells if what else {"": None}
+    shown = {}
+    for name, cell in cells.items():
+        found = sorted(theories(cell), key=lambda theory: bool(theory.unmet))
+        shown[name] = {
+            theory.solution: theory.unmet
+            or {k: v for k, v in theory._asdict().items() if v and k not in ("solution", "unmet")}
+            | {"holds": where_it_holds(board, theory.solution) or "not on the board"}
+            for theory in found
+        }
+    click.echo(layout(shown if what else shown[""], as_json))
 
 
 @command("deep_linear/staircase --cores 2")
@@ -269,6 +301,7 @@ def benchmark(
     computes only what is new.
     """
     from neuralrace.board.held_out import tasks_file, write_drawn_tasks
+    from neuralrace.extensions.registry import SOLUTIONS
 
     for entry in only:
         SOLUTIONS.known(entry)
@@ -280,8 +313,9 @@ def benchmark(
         return status
     import xarray as xr
 
+    from neuralrace.board.build import tasks_of
     from neuralrace.board.cost import core_seconds
-    from neuralrace.board.pages import lines, tasks_of
+    from neuralrace.board.pages import lines
 
     board = xr.load_datatree(folder / "benchmark.nc")
     click.echo("\n".join(lines(board, only)))
@@ -301,6 +335,10 @@ def new(name: str) -> None:
     The file NAME/experiments.yaml holds the experiment NAME/first, which runs without changes.
     Edit it.
     """
+    from neuralrace.config.load import config_folder
+    from neuralrace.config.settings import refuse_reserved
+    from neuralrace.config.sweep import NAME
+
     path = Path(name, "experiments.yaml")
     if not re.fullmatch(NAME, name):
         raise UserError(
@@ -359,6 +397,7 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
     claims`.
     """
     from neuralrace.claims.table import read_tables
+    from neuralrace.cli.show import layout
 
     claims, findings = read_tables(results)
     rows = {row.id: row.model_dump(mode="json", exclude_none=True) for row in (*claims, *findings)}
@@ -484,6 +523,9 @@ def _configuration(
     names: Sequence[str], extra: Sequence[Path], results: str | None
 ) -> dict[str, Mapping[str, Any]]:
     """Content of each configuration file, weakest first; the last is the command line."""
+    from neuralrace.cli.listing import experiments
+    from neuralrace.config.load import config_folder, paper_files, read_file
+
     files = {str(path): read_file(path) for path in (*paper_files(), *extra)}
     for name in names:
         if Path(name).suffix in (".yaml", ".yml"):
@@ -521,6 +563,9 @@ def _snakemake(
     Raises:
         UserError: a mistake in the configuration or the profile.
     """
+    from neuralrace.workflow.profile import check
+    from neuralrace.workflow.profile import read as read_profile
+
     # the default profile is checked too: Snakemake would use it, and a download may contain one
     default = Path("profiles", "default")
     folder = profile or (default if default.exists() else root() / default)
@@ -555,7 +600,9 @@ def _progress() -> Callable[[str, int, int], None]:
     return report
 
 
-def _plan(files: Mapping[str, Mapping]) -> Plan:
+def _plan(files: Mapping[str, Mapping]) -> "Plan":
+    from neuralrace.config.load import merge_configs, read_plan
+
     return read_plan(reduce(merge_configs, files.values(), {}), files)
 
 

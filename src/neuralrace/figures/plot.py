@@ -155,6 +155,7 @@ def _all(cell: CellResults, shown: xr.Dataset) -> Figure:
         ax.tick_params(labelbottom=True)
     handles += [style.handle(name, **props) for name, props in _styles(shown).items()]
     style.legend(figure, handles)
+    style.darken_text(figure)
     set_titles(figure, dict(zip(ascii_lowercase, panels, strict=False)), {})
     return figure
 

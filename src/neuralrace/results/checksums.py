@@ -30,7 +30,7 @@ TABLES = (
     "claims.svg",
 )
 """Tables of claims and findings, which share one too, with the pages of papers in `claims/`."""
-BOARD = ("benchmark.nc", "benchmark.md", "benchmark.csv")
+BOARD = ("benchmark.nc", "benchmark.md", "benchmark.csv", "benchmark_findings.json")
 """Files of the benchmark's board, which share the checksum file of the first."""
 LONGEST = 1 << 24
 """Largest size of a checksum file in bytes: those of tables have a line for each cell."""

@@ -1,6 +1,7 @@
-"""Integration of flows of several arrays: Runge-Kutta of order eight, and Euler steps."""
+"""Integration of flows of several arrays: explicit Runge-Kutta methods, and Euler steps."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -13,8 +14,9 @@ def solve_flow(
     velocity: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
     rtol: float,
     atol: float,
+    method: Literal["DOP853", "RK45"] = "DOP853",
 ) -> list[Float[np.ndarray, "time ..."]]:
-    """Integrates an autonomous flow of several arrays with DOP853, an explicit order-eight method.
+    """Integrates an autonomous flow of several arrays with an explicit Runge-Kutta method.
 
     The tolerances bound the root mean square error over all entries of all arrays in each step.
     Growth from a small start amplifies this error by about (final size)/(initial size), so choose
@@ -26,6 +28,7 @@ def solve_flow(
         velocity: function from the arrays to their rates.
         rtol: relative tolerance of the solver.
         atol: absolute tolerance of the solver.
+        method: of order eight, or of order five, which takes less where rates have jumps.
 
     Returns:
         The arrays at the times.
@@ -54,7 +57,7 @@ def solve_flow(
         )
     span = (0.0, time[-1])
     solution = scipy.integrate.solve_ivp(
-        rate, span, flat, method="DOP853", t_eval=time, rtol=rtol, atol=atol
+        rate, span, flat, method=method, t_eval=time, rtol=rtol, atol=atol
     )
     if not solution.success:
         raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: {solution.message}")

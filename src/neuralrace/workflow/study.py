@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neuralrace.board.held_out import PAPER as BENCHMARK
+from neuralrace.board.held_out import findings_file
 from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import Claims, claims_fingerprint, read_claims
 from neuralrace.claims.variants import variant_cells
@@ -253,6 +254,21 @@ class Study:
                 f"config/{BENCHMARK}/tasks.yaml",
             )
         return self.paths((cell, "metrics") for cell in self.benchmark_cells)
+
+    @property
+    def board_findings_file(self) -> str:
+        """Path of what is stated about the board."""
+        return str(findings_file())
+
+    def board_findings_fingerprint(self) -> str:
+        """Fingerprint of what is stated about the board.
+
+        Raises:
+            UserError: a mistake in it.
+        """
+        findings = read_claims([findings_file()])
+        needed_cells(findings, self.plan.cells)  # raises if a cell or metric is missing
+        return claims_fingerprint(findings)
 
     @property
     def board_pictures(self) -> list[str]:

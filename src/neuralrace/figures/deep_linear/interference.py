@@ -24,18 +24,15 @@ FLOOR = 1e-3
 RULES = ("sum", "larger")
 """Squared norms of two vectors that give the decay of their cosine."""
 BLUE = style.categorical(0)
-EXACT = {"color": "black", "linewidth": 0.8, "zorder": 3}
+SIMULATED = style.SIMULATION | {"color": BLUE, "linewidth": 4.0}
+SOLVED = {"color": "black", "linewidth": 1.2, "zorder": 3}
+SHADE = {"color": "0.9", "linewidth": 0, "zorder": 0}
 
 
 @Figure(
-    layout="aaaabb;ccddee",
-    height=3.9,
-    cf={
-        "a": "last equation",
-        "b": "last paragraph",
-        "c": "last paragraph",
-        "d": "second-order",
-    },
+    layout="aa;bc",
+    height=4.8,
+    cf={"a": "last equation", "b": "last paragraph", "c": "second-order"},
     reads={
         "interference_pair": {
             "trajectory": "gram",
@@ -43,10 +40,7 @@ EXACT = {"color": "black", "linewidth": 0.8, "zorder": 3}
         },
         "interference_strengths": {
             "trajectory": "gram",
-            "metrics": (
-                "decay_over_larger decay_over_sum fall_after_growth fall_before_growth "
-                "first_order_error"
-            ),
+            "metrics": "decay_over_larger decay_over_sum fall_after_growth fall_before_growth",
         },
         "interference_many": {
             "trajectory": "gram",
@@ -56,23 +50,16 @@ EXACT = {"color": "black", "linewidth": 0.8, "zorder": 3}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Simulation, the rule of the equation, that of the prose, and the exact solution."""
-    return [
-        style.handle("simulation", color=BLUE, **style.SIMULATION),
-        style.BAND,
-        style.handle("sum of squared norms", **style.THEORY),
-        style.handle("Saxe et al.: larger", **style.PAPER),
-        style.handle("e: exact solution", **EXACT),
-    ]
+    """Simulation; lines of theory are named where they are drawn."""
+    return [style.handle("simulation, mean and range of 20 runs", **SIMULATED)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Rate at which the logarithm of the cosine between two vectors falls.
 
-    For equal and unequal strengths of the two modes. Lines are the mean of 20 runs; the rate is
-    drawn until the cosine is a thousandth of its start. Numbers are the whole decay over the
-    integral of each rule: it is one constant in the sum, and falls from twice to once in the larger
-    norm.
+    For equal and unequal strengths of the two modes. The rate is drawn until the cosine is a
+    thousandth of its start. Numbers are the whole decay over the integral of each rule, means over
+    runs.
     """
     cells = _pairs(results)
     frames = style.split(ax, 1, len(cells), sharey=True, wspace=0.06)[0]
@@ -82,103 +69,64 @@ def panel_a(results: Results, ax: Axes) -> None:
         lasting = share > FLOOR
         rate = -ufuncs.log(share.where(lasting)).differentiate("flow_time")
         norms = diagonal(gram)
-        style.over_seeds(frame, time, rate, color=BLUE)
+        style.over_seeds(frame, time, rate, **SIMULATED)
         frame.plot(time, norms.sum("mode").mean("seed"), **style.THEORY)
         frame.plot(time, norms.max("mode").mean("seed"), **style.PAPER)
-        frame.set_xlim(0, float(time[lasting.any("seed")].max()))
-        frame.set_title(f"$s$ = {' and '.join(f'{s:g}' for s in cell.strength.values)}")
+        end = float(time[lasting.any("seed")].max())
+        frame.set(xlim=(0, end), xlabel=style.FLOW_TIME)
+        strengths = " and ".join(f"{s:g}" for s in cell.strength.values)
+        frame.set_title(f"strengths {strengths}", loc="center")
         over = [float(cell.get("metrics", f"decay_over_{rule}").mean()) for rule in RULES]
-        note = f"decay over\nsum: {over[0]:.2f}\nlarger: {over[1]:.2f}"
-        frame.text(0.97, 0.05, note, transform=frame.transAxes, ha="right", fontsize=6.5)
-    frames[0].set(ylabel=r"decay rate $-d\log\epsilon_{ij}/dt$", ylim=(0, None))
-    frames[len(frames) // 2].set_xlabel(style.FLOW_TIME)
+        note = f"decay is\n{over[0]:.2f} \u00d7 sum\n{over[1]:.2f} \u00d7 larger"
+        frame.text(0.97, 0.05, note, transform=frame.transAxes, ha="right")
+        for values, name in (
+            (norms.sum("mode"), "sum of squared norms"),
+            (norms.max("mode"), "Saxe et al.:\nlarger norm"),
+        ):
+            if cell is cells[0]:
+                at = (0.98 * end, float(values.mean("seed").where(time <= end).max()))
+                frame.annotate(name, at, (0, 4), textcoords="offset points", ha="right")
+    top = 1.15 * frames[0].get_ylim()[1]
+    frames[0].set(ylabel="decay rate of the cosine", ylim=(0, top))
     ax.set_title("Cosines decay at the sum of squared norms")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Cosine over its start for strengths 2 and 1, with both rules from the simulated norms."""
-    cell = results.cell("interference_pair")
-    gram, time = _gram(cell), cell.flow_time
-    style.over_seeds(ax, time, _share(gram, cosines(gram.values)), color=BLUE)
-    first, larger = (
-        _share(gram, first_order_interference(time.values, gram.values, rule)) for rule in RULES
-    )
-    ax.plot(time, first.mean("seed"), **style.THEORY)
-    ax.plot(time, larger.mean("seed"), **style.PAPER)
-    ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\epsilon_{ij}(t)/\epsilon_{ij}(0)$", yscale="log")
-    lasting = (first > FLOOR).any("seed")
-    ax.set(ylim=(FLOOR, 1.6), xlim=(0, float(time[lasting].max())))
-    ax.set_title("Larger norm fails")
+    """Cosine between two vectors of which one alone grows, over its start, strengths 2 and 0.2.
 
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Angle between two vectors of which one alone grows, as a share of its way to 90 degrees.
-
-    Beside it, the squared norm of that one over its end. Numbers are by how much the logarithm of
-    the cosine falls before the norm is at half its end, and in as long a time after. Means and
-    ranges over 20 runs, strengths 2 and 0.2.
+    The line is where the squared norm of that one is at half its end. Numbers are by which factor
+    the cosine falls until then, and in as long a time after (shaded), means of logarithms.
     """
     cell = _pairs(results)[-1]
     gram, time = _gram(cell), cell.flow_time
-    angle = ufuncs.arccos(abs(_strongest(gram, cosines(gram.values))))
-    closed = angle.isel(time=0, drop=True)
-    opened = (angle - closed) / (np.pi / 2 - closed)
+    share = _share(gram, cosines(gram.values))
+    style.over_seeds(ax, time, share, **SIMULATED)
     norm = diagonal(gram).isel(mode=0)
-    grown = norm / norm.isel(time=-1, drop=True)
-    for curve, colour, line in ((opened, BLUE, "-"), (grown, style.categorical(1), "-.")):
-        style.over_seeds(ax, time, curve, color=colour, linestyle=line)
-    half = float(time[int((grown.mean("seed") > 0.5).argmax("time"))])
+    grown = (norm / norm.isel(time=-1, drop=True)).mean("seed")
+    half = float(time[int((grown > 0.5).argmax("time"))])
     ax.axvline(half, **style.GUIDE)
-    before, after = (
-        float(cell.get("metrics", f"fall_{side}_growth").mean()) for side in ("before", "after")
-    )
-    end = style.settling_time(opened, time)
-    ax.text(half, 1.1, f"$-{before:.1f}$  ", ha="right", fontsize=6.5)
-    ax.text(half, 1.1, rf"  $-{after:.1f}$ in $\log\epsilon_{{ij}}$", fontsize=6.5)
-    ax.text(0.6 * end, 0.6, "angle", color=BLUE, fontsize=6.5)
-    ax.text(half - 0.02 * end, 0.6, "$|W_i|^2$", color="0.3", ha="right", fontsize=6.5)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way", xlim=(0, end), ylim=(-0.03, 1.2))
-    ax.set_title("Angles open with growth")
+    ax.axvspan(half, 2 * half, **SHADE)
+    low = 0.5 * float(share.where(time <= 2 * half).min())
+    for x, side, name in ((0.5, "before", "before"), (1.5, "after", "after")):
+        fall = float(np.exp(cell.get("metrics", f"fall_{side}_growth").mean()))
+        ax.text(x * half, 1.25 * low, f"{name}: falls\n{fall:.1f}-fold", ha="center", va="bottom")
+    ax.annotate("one vector\nhalf grown", (half, 1.1), (4, 0), textcoords="offset points", va="top")
+    ax.set(yscale="log", ylim=(low, 1.25), xlim=(0, 2 * half))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="cosine over its start")
+    ax.set_yticks([0.1, 1], ["0.1", "1"])
+    ax.set_title("Cosines fall once one vector has grown")
 
 
-def panel_d(results: Results, ax: Axes) -> None:
-    """Largest distance of each cosine from the first-order equation, over its start.
-
-    Medians, quartiles and ranges over all pairs of modes in 20 runs. Of two modes there is nothing
-    of second order.
-    """
-    many = results.cell("interference_many")
-    cells = [*_pairs(results), many]
-    count = int((many.strength != 0).sum())
-    errors = [ufuncs.log10(cell.get("metrics", "first_order_error")) for cell in cells]
-    low = int(np.floor(min(float(error.min()) for error in errors)))
-    high = int(np.ceil(max(float(error.max()) for error in errors)))
-    ax.boxplot(
-        [error.values[np.isfinite(error.values)] for error in errors],
-        positions=range(len(errors)),
-        widths=0.5,
-        whis=(0, 100),
-        patch_artist=True,
-        boxprops={"facecolor": (*BLUE, 0.4), "linewidth": 0.6},
-        medianprops={"color": "black", "linewidth": 1.2},
-        whiskerprops={"color": BLUE},
-        capprops={"color": BLUE},
-    )
-    ax.set_ylim(low, high)
-    ax.set_yticks(range(low, high + 1), [f"$10^{{{power}}}$" for power in range(low, high + 1)])
-    style.named_columns(ax, [*map(_strengths, cells[:-1]), f"{count} modes"])
-    ax.set(xlabel="strengths", ylabel="error of the sum\n(initial cosine)")
-    ax.set_title("Large among many modes")
-
-
-def panel_e(results: Results, ax: Axes) -> None:
+def panel_c(results: Results, ax: Axes) -> None:
     """Cosine between the two weakest of six modes, in two of 20 runs.
 
     They are those whose distance from the first-order equation (dashed) is the largest and the
-    median. The exact solution (full) has second-order effects. The number is the largest distance
-    of a mode from the exact solution, over all runs.
+    median. The exact solution has second-order effects. Numbers are the largest distance from the
+    equation over the cosine at the start, medians over pairs and runs; of two modes, with strengths
+    2 and 1, there is nothing of second order. The number at the exact solution is the largest
+    distance of any mode from it, over all runs.
     """
-    cell = results.cell("interference_many")
+    cell, pair = results.cell("interference_many"), results.cell("interference_pair")
     gram, time = _gram(cell), cell.flow_time
     solved = _solved(cell)
     weakest = {"mode": -2, "other_mode": -1}
@@ -187,15 +135,26 @@ def panel_e(results: Results, ax: Axes) -> None:
     exact = solved.copy(data=cosines(solved.values)).isel(weakest)
     ranked = np.argsort(np.nan_to_num(abs(law - simulated).max("time").values))
     for run in {int(ranked[-1]), int(ranked[len(ranked) // 2])}:
-        ax.plot(time, simulated.isel(seed=run), color=BLUE, **style.SIMULATION)
-        ax.plot(time, exact.isel(seed=run), **EXACT)
+        ax.plot(time, simulated.isel(seed=run), **SIMULATED)
+        ax.plot(time, exact.isel(seed=run), **SOLVED)
         ax.plot(time, law.isel(seed=run), **style.THEORY)
-    ax.set(xlabel=style.FLOW_TIME, ylabel=r"cosine $\epsilon_{ij}$")
+    run = {"seed": int(ranked[-1])}
+    within = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
+    solution = f"exact:\nmodes within\n{within:.1%}"
+    for curve, name, shift in ((law, "sum", (5, -4)), (exact, solution, (-5, 4))):
+        line = abs(curve.isel(run))
+        at = int((line < 0.5 * line.isel(time=0)).argmax("time"))
+        ax.annotate(
+            name, (float(time[at]), float(curve.isel(run)[at])), shift,
+            textcoords="offset points", ha="left" if shift[0] > 0 else "right",
+            va="top" if shift[0] > 0 else "bottom",
+        )  # fmt: skip
+    off = [float(each.get("metrics", "first_order_error").median()) for each in (cell, pair)]
+    note = f"sum off by {off[0]:.1%} of\nthe first cosine; with\ntwo modes {off[1]:.1%}"
+    ax.text(0.98, 0.05, note, transform=ax.transAxes, ha="right")
+    ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))
-    off = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
-    note = f"modes within {off:.1%}\nof the exact solution"
-    ax.text(0.98, 0.05, note, transform=ax.transAxes, ha="right", fontsize=6.5)
-    ax.set_title("The exact solution holds")
+    ax.set_title("Among six modes the sum misses cosines")
 
 
 def _gram(cell: CellResults) -> xr.DataArray:

@@ -6,8 +6,8 @@ deeper the bound, the sharper it rises, and from the start that they print the s
 weights it waits longer the deeper it is (a). The constants of two layers do not bound four, which
 the paper does not say; those of a run bound it at every depth (b). Networks are not their bound:
 from the printed entry variance deeper ones grow in phases and come to the target later; from that
-of Glorot and Bengio neither holds (c, d). The paper does not print the factor of the variance; here
-it is 1.
+of Glorot and Bengio neither holds, and from both the largest rate grows with depth (c). The paper
+does not print the factor of the variance; here it is 1.
 """
 
 from typing import Any
@@ -18,7 +18,8 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.layers import VARIANCES, depth, line, networks, unit_scale
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.layers import VARIANCES, depth, networks, unit_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.growth_bound import (
     QUOTED_KAPPA1,
@@ -27,8 +28,9 @@ from neuralrace.theory.growth_bound import (
     fastest_time,
 )
 
+DEPTHS = (2, 3, 4)
 COLOURS: dict[int, style.Colour | str] = {1: "0.5"} | dict(
-    zip((2, 3, 4), style.sequential(3), strict=True)
+    zip(DEPTHS, style.sequential(4)[:3], strict=True)
 )
 """Colours by number of layers."""
 LINES = {1: "-", 2: "-", 3: style.LINES[1], 4: style.LINES[3]}
@@ -37,14 +39,17 @@ RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
 LOW = 0.1
 """Share of the target up to which growth is a plateau."""
-THIN: dict[str, Any] = {"linewidth": 0.8, "alpha": 1}
-"""Lines of bounds with the constants of a run."""
+CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "quoted_strength_bound": ("quoted\nconstants", {"color": "0.2", "marker": "s"}),
+    "strength_bound": ("constants\nof the run", {"color": style.categorical(0), "marker": "o"}),
+}
+"""Constants of the bound, and properties of their line, by metric."""
 
 
 @Figure(
-    layout="aab;ccd",
-    height=4.7,
-    heights=(1.0, 1.1),
+    layout="aab;ccc",
+    height=4.8,
+    heights=(1.0, 1.15),
     cf={"a": "Fig. 1 (iii)", "b": "eq. 17"},
     reads={
         "growth": {
@@ -71,12 +76,8 @@ THIN: dict[str, Any] = {"linewidth": 0.8, "alpha": 1}
 def legend(results: Results) -> style.Handles:
     """Depths."""
     return [
-        *(
-            style.handle(
-                f"{layers} layer{'s' * (layers > 1)}", color=colour, linestyle=LINES[layers]
-            )
-            for layers, colour in COLOURS.items()
-        ),
+        style.handle(f"{layers} layer{'s' * (layers > 1)}", color=colour, linestyle=LINES[layers])
+        for layers, colour in COLOURS.items()
     ]
 
 
@@ -86,43 +87,42 @@ def panel_a(results: Results, ax: Axes) -> None:
     paper quotes.
     """
     left, right = style.split(ax, 1, 2, sharey=True)[0]
-    _bounds(networks(results, "growth")[0], 0, left)
-    _bounds(results.cell("small_weights"), -1, right)
+    _bounds(networks(results, "growth")[0], 0, left, "deepest first")
+    _bounds(results.cell("small_weights"), -1, right, "deepest last")
     left.set_ylabel("bound over its plateau")
     right.tick_params(labelleft=False)
-    ax.set_title("Deeper bounds rise sharper, sooner from large weights")
+    ax.set_title("Bounds: deeper is sharper, not always sooner")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The strength that theorem 3 bounds over its bound, with the constants that the paper quotes
-    (thick) and with those of the run (thin), of the run of the median largest ratio. A strength is
-    the largest layer norm, and the largest gap between two, to the power of the depth. Above 1 the
-    curve is no bound.
+    """The strength that theorem 3 bounds over its bound at the end of training, with the constants
+    that the paper quotes from two layers and with those of the run. Above the line the curve is no
+    bound. A strength is the largest layer norm, and the largest gap between two, to the power of
+    the depth. Means and ranges over 60 runs.
     """
-    ends = []
-    for cell in networks(results, "growth"):
-        strength, quoted, bound = (
-            cell.get("metrics", name).isel(init_scale=0)
-            for name in ("layer_strength", "quoted_strength_bound", "strength_bound")
-        )
-        end = (strength / quoted).isel(time=-1)
-        run, look = {"seed": style.median_seed(end)}, _look(cell)
-        ax.plot(cell.flow_time, (strength / quoted).sel(run), **look)
-        ax.plot(cell.flow_time, (strength / bound).sel(run), **look | THIN)
-        ends.append(style.settling_time(strength.sel(run), cell.flow_time))
+    cells = networks(results, "growth")
+    depths = list(map(depth, cells))
+    ax.set(xlabel="layers", xticks=depths, xlim=(min(depths) - 0.3, max(depths) + 0.3))
+    names: list[tuple[float, str, style.Colour | str]] = []
+    for bound, (name, props) in CONSTANTS.items():
+        ends = [_end(cell, "layer_strength") / _end(cell, bound) for cell in cells]
+        means = style.point_series(ax, depths, ends, markersize=6, **props)
+        ax.plot(depths, means, color=props["color"], linewidth=1.2)
+        names.append((means[-1], name, props["color"]))
     ax.axhline(1, **style.GUIDE)
-    ax.set(yscale="log", xlim=(0, max(ends)), xlabel=r"time (units of $\tau$)")
-    ax.set(ylabel="strength over bound", ylim=(None, max(4, ax.get_ylim()[1])))
-    ax.text(0.98, 0.97, "above 1: not a bound", transform=ax.transAxes, ha="right", va="top")
-    ax.text(0.98, 0.03, "thin: constants of the run", transform=ax.transAxes, ha="right")
+    ax.text(min(depths) - 0.2, 1.2, "above: no bound")
+    ax.set(yscale="log", ylabel="strength over bound at the end")
+    ax.set_ylim(None, max(5, ax.get_ylim()[1]))
+    label_ends(ax, names)
     ax.set_title("Quoted constants fail at depth 4")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Norm of the product of all weights over that of the target, from both entry variances: of 60
     runs at each depth, that which needs the median time until a tenth of the target is left
-    (circles). One layer is of the printed variance. Below the line growth is a plateau. Numbers are
-    the time there over the time to nine tenths, means over the runs; steady growth has 1/9.
+    (circles). One layer is of the printed variance. Numbers are means over the runs: the time below
+    a tenth of the target (line) over the time to nine tenths, where steady growth has 1/9, and the
+    largest growth rate in targets per time.
     """
     parts = style.split(ax, 1, 2, sharey=True, sharex=True)[0]
     end = 0.0
@@ -134,48 +134,48 @@ def panel_c(results: Results, ax: Axes) -> None:
             run = {"seed": style.median_seed(needed)}
             share = _product(cell).isel(at).sel(run) / np.linalg.norm(cell.data.sigma_yx)
             time, reached = cell.flow_time.values, float(needed.sel(run))
-            part.plot(time, share, **_look(cell, 2.2))
+            colour = COLOURS[depth(cell)]
+            part.plot(time, share, color=colour, linestyle=LINES[depth(cell)])
             if np.isfinite(reached):
                 height = float(np.interp(reached, time, share.values))
-                part.plot([reached], [height], "o", color=COLOURS[depth(cell)], zorder=4)
+                part.plot([reached], [height], "o", color=colour, markersize=5, zorder=4)
                 end = max(end, 1.1 * reached)
         part.axhline(LOW, **style.GUIDE)
-        spent = {
-            depth(cell): float(cell.get("metrics", "plateau_share").isel(unit_scale(cell)).mean())
-            for cell in networks(results, experiment)
-        }
-        known = [f"{layers} layers {mean:.0%}" for layers, mean in spent.items() if mean >= 0]
-        head = f"time below {LOW:.0%}:" if any(spent.values()) else f"never below {LOW:.0%}"
-        note = "\n".join([head, *known] if any(spent.values()) else [head])
-        part.text(0.98, LOW + 0.02, note, ha="right", transform=part.get_yaxis_transform())
+        _note(networks(results, experiment), part)
         part.set(xlabel=r"time (units of $\tau$)", ylim=(0, None))
         part.set_title(f"variance: {variance}", loc="center")
         part.label_outer()
     parts[0].set(ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end or None))
-    ax.set_title("Only the printed variance gives phases")
+    ax.set_title("Networks: only the printed variance gives phases")
 
 
-def panel_d(results: Results, ax: Axes) -> None:
-    """Largest growth rate, in targets per time, from both variances (circles as printed, squares
-    of Glorot and Bengio). Means and ranges over 60 runs.
-    """
-    for shift, marker, experiment in zip((-0.12, 0.12), "os", VARIANCES, strict=True):
-        for cell in networks(results, experiment):
-            layers = depth(cell)
-            values = cell.get("metrics", "peak_growth").isel(unit_scale(cell))
-            look = {"color": COLOURS[layers], "marker": marker, "markersize": 5}
-            style.points(ax, layers + shift, values, **look)
-    ax.set(xlabel="layers", ylabel="largest rate (targets per time)", ylim=(0, None))
-    ax.set(xticks=[2, 3, 4], xlim=(1.6, 4.4))
-    handles = [
-        style.handle(name, color="0.3", marker=marker, linestyle="")
-        for name, marker in zip(VARIANCES.values(), "os", strict=True)
-    ]
-    ax.legend(handles=handles, loc="upper left", handlelength=1)
-    ax.set_title("Depth speeds growth either way")
+def _note(cells: list[CellResults], ax: Axes) -> None:
+    """A small table of numbers by depth, in the lower right corner."""
+    spent = [_mean(cell, "plateau_share") for cell in cells]
+    rows = {
+        "layers": [f"{depth(cell)}" for cell in cells],
+        f"time below {LOW:.0%}": [f"{share:.0%}" if share else "none" for share in spent],
+        "largest rate": [f"{_mean(cell, 'peak_growth'):.1f}" for cell in cells],
+    }
+    for row, (name, entries) in enumerate(rows.items()):
+        y = 0.47 - 0.09 * row
+        ax.text(0.7, y, name, transform=ax.transAxes, ha="right")
+        for column, entry in enumerate(entries):
+            x = 0.78 + 0.1 * column
+            ax.text(x, y, entry, transform=ax.transAxes, ha="center")
 
 
-def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
+def _end(cell: CellResults, metric: str) -> xr.DataArray:
+    """A metric over time from the init scale of 1, at the end of training."""
+    return cell.get("metrics", metric).isel(unit_scale(cell)).isel(time=-1)
+
+
+def _mean(cell: CellResults, metric: str) -> float:
+    """A metric from the init scale of 1, the mean over runs."""
+    return float(cell.get("metrics", metric).isel(unit_scale(cell)).mean())
+
+
+def _bounds(cell: CellResults, index: int, ax: Axes, finding: str) -> None:
     """Draws the quoted bound at each depth, from the median start of one init scale."""
     norms = cell.get("trajectory", "layer_norm").isel(init_scale=index, time=0)
     norms = norms + cell.get("metrics", "norm_gap_delta").isel(init_scale=index)
@@ -183,7 +183,7 @@ def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
     start = float(start.sel(seed=style.median_seed(start)))
     target = float(np.linalg.norm(cell.data.sigma_yx))
     end = 0.0
-    for layers in (2, 3, 4):
+    for layers in DEPTHS:
         law = GrowthLaw(layers, QUOTED_KAPPA1, QUOTED_KAPPA2, target)
         u0, plateau = start**layers, float(law.plateau)
         strength = u0 + RISEN * (plateau - u0)
@@ -196,13 +196,7 @@ def _bounds(cell: CellResults, index: int, ax: Axes) -> None:
         )
         end = max(end, float(time[-1]))
     ax.set(xlabel=r"time (units of $\tau$)", xlim=(0, end or None), ylim=(0, 1.05))
-    ax.set_title(f"start, weights \u00d7 {float(norms['init_scale']):g}", loc="center")
-
-
-def _look(cell: CellResults, width: int | float = 3) -> dict[str, Any]:
-    """Properties of the simulated line of a network."""
-    layers = depth(cell)
-    return line(COLOURS[layers], width) | {"linestyle": LINES[layers]}
+    ax.set_title(f"weights \u00d7 {float(norms['init_scale']):g}: {finding}", loc="center")
 
 
 def _product(cell: CellResults) -> xr.DataArray:

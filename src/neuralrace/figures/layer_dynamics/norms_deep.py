@@ -9,6 +9,7 @@ layers (c). In all but a few runs no layer is half of the mean growth away from 
 
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
@@ -18,13 +19,16 @@ from neuralrace.results.cells import Results
 
 COLOURS = {"growth": style.categorical(0), "growth_standard": style.categorical(1)}
 """Colours of entry variances, by experiment."""
+BEGUN = 0.01
+"""Share of the mean growth at which the time axis begins."""
 NEAR, ROGUE = 0.1, 0.5
 """Distances from the mean up to which layers grow alike, and from which one has run away."""
 
 
 @Figure(
-    layout="abc",
-    height=2.9,
+    layout="ac;bc",
+    height=4.4,
+    widths=(1.25, 1),
     cf={"a": "Fig. 1 (ii)"},
     reads={
         "growth growth_standard": {
@@ -34,49 +38,54 @@ NEAR, ROGUE = 0.1, 0.5
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Conservation, and entry variances."""
+    """Simulation and conservation; layers are named at their lines."""
     return [
+        style.handle("simulation", color="0.4", **style.SIMULATION),
         style.handle("from layer 1, by conservation", **style.THEORY),
-        *(
-            style.handle(f"c: variance {name}", color=COLOURS[key], marker="o", linestyle="")
-            for key, name in VARIANCES.items()
-        ),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Growth of each norm since the start, over the mean of all layers at the end, in the run whose
     layers grow as alike as in the median one of 60; printed variance. Dashed are layers 2 to 4 as
-    conservation gives them from the first. The paper draws the norms themselves.
+    conservation gives them from the first. The paper draws the norms themselves, on a linear axis.
     """
     _norms(results, "growth", ax)
-    ax.set_title("Printed variance: alike")
+    ax.set_title("Printed variance: layers grow alike")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same from the variance of Glorot and Bengio."""
     _norms(results, "growth_standard", ax)
-    ax.set_title("Glorot and Bengio: unlike")
+    ax.text(0.03, 0.27, "norms shrink at first", transform=ax.transAxes)
+    ax.set_title("Glorot and Bengio: layers grow apart")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The largest distance of a layer's growth from the mean over layers, over that mean, in each
-    of 60 runs, with the median. Below the lower line layers grow alike; above the upper one some
-    layer grows by less than half of the mean, or by more than one and a half times.
+    of 60 runs, with the median. In the shade layers grow alike; above the line some layer grows by
+    less than half of the mean, or by more than one and a half times.
     """
-    ax.set(ylim=(0, 0.65), ylabel="furthest layer from mean growth", xlabel="layers")
+    ax.set(ylim=(0, 0.65), ylabel="furthest layer from the mean growth")
     depths: list[int] = []
-    for shift, experiment in zip((-0.22, 0.22), VARIANCES, strict=True):
+    for shift, marker, experiment in zip((-0.22, 0.22), "os", VARIANCES, strict=True):
+        dots = {"color": COLOURS[experiment], "marker": marker, "markersize": 2.2}
         for cell in networks(results, experiment):
             off = cell.get("metrics", "norm_growth_deviation").isel(unit_scale(cell)).max("layer")
-            dots = {"color": COLOURS[experiment], "marker": "o", "markersize": 1.6}
             style.single_runs(ax, depth(cell) + shift, off, 0.15, **dots)
             depths.append(depth(cell))
-    for height, name in ((NEAR, "alike"), (ROGUE, "half of the mean")):
-        ax.axhline(height, **style.GUIDE)
-        ax.text(min(depths) - 0.45, height + 0.008, name, color="0.4", fontsize=6)
-    ax.set(xticks=sorted(set(depths)), xlim=(min(depths) - 0.5, max(depths) + 0.5))
-    ax.set_title("Less alike with depth")
+    left, right = min(depths) - 0.5, max(depths) + 0.5
+    ax.axhspan(0, NEAR, color="0.9", linewidth=0, zorder=0)
+    ax.axhline(ROGUE, **style.GUIDE)
+    ax.text(left + 0.05, ROGUE - 0.01, "half of the mean", va="top")
+    ax.text(right - 0.05, 0.01, "alike", ha="right")
+    ax.set(xlim=(left, right), xticks=sorted(set(depths)), xlabel="layers")
+    handles = [
+        style.handle(f"variance {name}", color=COLOURS[key], marker=marker, linestyle="")
+        for (key, name), marker in zip(VARIANCES.items(), "os", strict=True)
+    ]
+    ax.legend(handles=handles, loc="upper left", handlelength=1)
+    ax.set_title("Printed variance: alike at every depth")
 
 
 def _growth(
@@ -107,7 +116,7 @@ def _norms(results: Results, experiment: str, ax: Axes) -> None:
     """Draws growth over time, on the axis that holds both variances."""
     time, grown, kept = _growth(results, experiment)
     layers = grown["layer"].values
-    colours = style.sequential(len(layers))
+    colours = style.sequential(len(layers) + 2)[: len(layers)]
     for layer, colour in zip(layers, colours, strict=True):
         ax.plot(time, grown.sel(layer=layer), **line(colour))
     for curve in kept:
@@ -115,8 +124,13 @@ def _norms(results: Results, experiment: str, ax: Axes) -> None:
     both = [_growth(results, name)[1] for name in VARIANCES]
     low, high = min(float(x.min()) for x in both), max(float(x.max()) for x in both)
     margin = 0.05 * (high - low)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="growth of norm over mean at the end")
-    ax.set(xlim=(0, style.settling_time(grown, time)), ylim=(low - margin, high + margin))
+    first = time[int((abs(grown).max("layer") > BEGUN).argmax("time"))]
+    ax.set(xlabel=style.FLOW_TIME, xscale="log", ylabel="growth of norm (mean at end: 1)")
+    ax.set(xlim=(first, style.settling_time(grown, time)), ylim=(low - margin, high + margin))
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.axhline(1, **style.GUIDE)
     label_ends(
         ax,
         [

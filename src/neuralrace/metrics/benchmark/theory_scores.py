@@ -68,7 +68,7 @@ def theory_scores(cell: CellResults) -> Values:
         "zero_shot_error": ("untrained_error", []),
     }
     for name, (variable, dims) in curves.items():
-        if variable in cell.trajectory and variable in cell.theory:
+        if variable in cell.trajectory:
             simulated = cell.trajectory[variable]
             distance = abs(_predicted(cell, variable, simulated) - simulated)
             # relative errors have a scale of their own
@@ -98,15 +98,11 @@ def _predicted(cell: CellResults, variable: str, simulated: xr.DataArray) -> xr.
         unknown = [*cell.spec.solutions, OTHER_SEEDS]
         return others.reindex(entry=unknown)
     solved = cell.theory[variable]
-    if "solution" not in solved.dims:  # it comes from the last solution that gives it
-        *_, source = (n for n in cell.spec.solutions if n in SOLUTIONS and _gives(n, variable))
-        solved = solved.expand_dims(solution=[source]).reindex(solution=list(cell.spec.solutions))
+    if "solution" not in solved.dims:  # a variable that a single solution computes
+        names = [n for n in cell.spec.solutions if variable in SOLUTIONS[n].declaration.variables]
+        solved = solved.expand_dims(solution=names[-1:]).reindex(solution=cell.spec.solutions)
     solved = solved.rename(solution="entry")
     return xr.concat([solved, others], "entry", coords="minimal", compat="override")
-
-
-def _gives(solution: str, variable: str) -> bool:
-    return variable in SOLUTIONS[solution].declaration.variables
 
 
 def _delayed(curve: xr.DataArray, delay: xr.DataArray, time: xr.DataArray) -> xr.DataArray:

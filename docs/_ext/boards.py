@@ -1,0 +1,70 @@
+"""Pages of the benchmark: the board of the release, and the theories with where they hold."""
+
+from pathlib import Path
+
+from neuralrace.board.build import tasks_of
+from neuralrace.board.pages import markdown
+from neuralrace.board.stored import stored_board, where_it_holds
+from neuralrace.board.theories import Theory, theories
+
+PICTURES = "figures/slim/benchmark"
+THEORIES = """# Which theory applies to my network?
+
+For anyone who has a network and looks for the theory of its learning. Every solution is solved from
+the initial weights, with nothing fitted. All assume one task and squared error; what else they
+assume is in the table. Where a theory holds is what the [benchmark](benchmark.md) found: the init
+scales at which it misses the loss by less than a tenth, on each [task](board.md).
+
+`neuralrace theories` prints the same, `neuralrace theories deep_linear/exact` says which apply to
+an experiment and why others do not, and `nr.theories(x, y, hidden=[16])` does so for your own data.
+"""
+MAPS = (
+    "Largest error of the loss over init scale and the axis of each task, mean over seeds; dark is "
+    "good. The solid line is the contour of an error of 10%. Beyond the dashed line, theory itself "
+    "says that it does not hold: it misses the loss before the first step by 10%."
+)
+HEADING = "| theory | data | start | says | holds | source |\n|---|---|---|---|---|---|"
+KINDS = {
+    "Linear networks": {"layered", "linear"},
+    "ReLU networks": {"relu"},
+    "Networks that route domains": {"routing"},
+    "Networks with given gates": {"given gates", "context family"},
+}
+"""Headings, and words one of which a theory's network has; the last that fits counts."""
+
+
+def pages(repository: Path) -> dict[str, str]:
+    """The pages by where they stand in the site."""
+    board = stored_board(repository / "config" / "benchmark" / "board.json")
+    title, _, rest = markdown(board).partition("\n\n")
+    entries = {str(entry) for name in tasks_of(board) for entry in board[name]["entry"].values}
+    maps = [
+        f"### {entry}\n\n![Where {entry} holds]({PICTURES}/maps/{entry}.png)"
+        for entry in sorted(entries)
+        if (repository / PICTURES / "maps" / f"{entry}.png").is_file()
+    ]
+    picture = f"![Error of every theory on every task]({PICTURES}/board.png)"
+    parts = [title, picture, rest.rstrip(), "## Maps", MAPS, *maps]
+    tables = [THEORIES.rstrip()]
+    for heading, group in _grouped().items():
+        rows = (_row(theory, where_it_holds(board, theory.solution)) for theory in group)
+        tables += [f"## {heading}", "\n".join([HEADING, *rows])]
+    return {
+        name: "\n\n".join(texts) + "\n"
+        for name, texts in (("board.md", parts), ("which_theory.md", tables))
+    }
+
+
+def _grouped() -> dict[str, list[Theory]]:
+    groups: dict[str, list[Theory]] = {}
+    for theory in theories():
+        words = set(theory.network.split(", "))
+        fitting = [heading for heading, one_of in KINDS.items() if words & one_of]
+        groups.setdefault(fitting[-1] if fitting else "Others", []).append(theory)
+    return groups
+
+
+def _row(theory: Theory, holds: str) -> str:
+    network = f"{theory.says}<br>*{theory.network}; {theory.training}*"
+    cells = (f"`{theory.solution}`", theory.data, theory.start, network, holds, theory.source)
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

@@ -1,0 +1,134 @@
+"""A board as JSON, without the scores of single runs.
+
+The board of a release is `config/benchmark/board.json`; the site and `neuralrace theories` show it.
+
+    python -m neuralrace.board.stored results/benchmark.nc config/benchmark/board.json COMMIT
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from neuralrace.board.build import STATISTICS, SUMMARY, tasks_of
+from neuralrace.config.load import config_folder
+from neuralrace.errors import UserError
+from neuralrace.results.atomic import write_text
+
+DIGITS = 4
+"""Significant digits of stored numbers."""
+HELD = ("holds_from", "holds_until")
+TASK_ATTRIBUTES = ("axis", "family", "held_out", "spec_sha256")
+
+
+def board_file() -> Path:
+    """The board of the release."""
+    return config_folder() / "benchmark" / "board.json"
+
+
+def store(board: xr.DataTree, path: Path, commit: str) -> None:
+    """Writes a board.
+
+    Args:
+        board: result of `neuralrace.board.build.board`.
+        path: of the JSON file.
+        commit: of the code that made it.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    tasks = {}
+    for name in tasks_of(board):
+        task, summary = board[name].to_dataset(), board[SUMMARY].to_dataset().sel(task=name)
+        entries = {}
+        for entry in map(str, task["entry"].values):
+            scores = {
+                score: _numbers(summary[score].sel(entry=entry).values)
+                for score in map(str, summary.data_vars)
+                if bool(summary[score].sel(entry=entry).notnull().any())
+            }
+            held = {key: _numbers(task[key].sel(entry=entry).values) for key in HELD}
+            entries[entry] = held | {"scores": scores}
+        attrs = {key: task.attrs[key] for key in TASK_ATTRIBUTES}
+        tasks[name] = attrs | {
+            "held_out": int(attrs["held_out"]),
+            "value": task["value"].values.tolist(),
+            "init_scale": task["init_scale"].values.tolist(),
+            "seeds": task.sizes["seed"],
+            "entries": entries,
+        }
+    content = {**board.attrs, "commit": commit, "tasks": tasks}
+    write_text(json.dumps(content, indent=1) + "\n", path)
+
+
+def stored_board(path: Path) -> xr.DataTree:
+    """Reads a board; its tasks have no scores of single runs.
+
+    Raises:
+        UserError: there is no such file, or it is no board.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        tasks = content.pop("tasks")
+        nodes = {name: _task(task) for name, task in tasks.items()}
+        summaries = [_summary(task["entries"]) for task in tasks.values()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = "`make board` writes it"
+        raise UserError(f"is no board ({error})", file=path, remedy=remedy) from error
+    summary = xr.concat(summaries, xr.IndexVariable("task", list(tasks)), join="outer")
+    tree = xr.DataTree.from_dict({SUMMARY: summary, **nodes})
+    tree.attrs = content
+    return tree
+
+
+def where_it_holds(board: xr.DataTree, entry: str) -> str:
+    """The init scales at which an entry holds on each task, in words; empty if it is on none."""
+    parts = []
+    for name in tasks_of(board):
+        task = board[name].dataset
+        if entry in task["entry"] and not task.attrs["held_out"]:
+            low, high = (float(task[key].sel(entry=entry).median("value")) for key in HELD)
+            parts.append(f"{name} {'nowhere' if isnan(low) else f'{low:g} to {high:g}'}")
+    return "; ".join(parts)
+
+
+def _task(task: Mapping[str, Any]) -> xr.Dataset:
+    entries = task["entries"]
+    held = {
+        key: (("entry", "value"), np.array([_floats(entry[key]) for entry in entries.values()]))
+        for key in HELD
+    }
+    coords = {"entry": list(entries), "value": task["value"], "init_scale": task["init_scale"]}
+    seeds = {"seed": list(range(task["seeds"]))}
+    return xr.Dataset(held, coords | seeds, {key: task[key] for key in TASK_ATTRIBUTES})
+
+
+def _summary(entries: Mapping[str, Any]) -> xr.Dataset:
+    names = dict.fromkeys(score for entry in entries.values() for score in entry["scores"])
+    scores = {
+        name: (
+            ("entry", "statistic"),
+            np.array([_floats(e["scores"].get(name, [None] * 3)) for e in entries.values()]),
+        )
+        for name in names
+    }
+    return xr.Dataset(scores, {"entry": list(entries), "statistic": list(STATISTICS)})
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    """Rounded numbers; None for NaN, which JSON does not know."""
+    return [None if isnan(value) else float(f"{value:.{DIGITS}g}") for value in values.tolist()]
+
+
+def _floats(values: Sequence[float | None]) -> list[float]:
+    return [nan if value is None else value for value in values]
+
+
+if __name__ == "__main__":
+    source, target, commit = sys.argv[1:]
+    store(xr.load_datatree(source), Path(target), commit)
