@@ -98,7 +98,7 @@ def loss_of(problem, *more):
 @pytest.mark.parametrize(
     ("task", "entries", "message"),
     [
-        ("linear_wide", ["flow"], "task: 'linear_wide': no such task; did you mean linear_width?"),
+        ("linear_wide", ["flow"], "task: 'linear_wide': no such task; did you mean linear_width"),
         (BARE, ["flo"], "no such solution; did you mean flow? `neuralrace list solutions` lists"),
         (
             BARE,
@@ -129,8 +129,8 @@ def loss_of(problem, *more):
         (BARE, [returning({1: 1.0})], "entries: mine returns 1; there is loss"),
         (
             BARE,
-            [returning({"layer_norm": np.ones((1, 2, 21, 2))})],
-            "entries: mine returns 'layer_norm'; ",
+            [returning({"initial_mode": np.ones((1, 2, 2))})],
+            "entries: mine returns 'initial_mode'; ",
         ),
         (
             BARE,

@@ -12,8 +12,8 @@ from neuralrace.config.cost import estimate_cost
 SHOWN = TASKS["experiments"]["benchmark"]
 LAWS = yaml.safe_load((REPOSITORY / "config/benchmark/held_out.yaml").read_text(encoding="utf-8"))
 FAMILIES = Counter(name.split("_")[0] for name in SHOWN)
-MOST_SECONDS = {"cell": 120.0, "task": 300.0, "all": 3000.0}
-"""Estimated core-seconds: the board is to be made on two cores in less than half an hour."""
+MOST_SECONDS = {"cell": 30.0, "task": 60.0, "all": 300.0}
+"""Estimated core-seconds of a board, which anybody with a small machine is to make."""
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +21,9 @@ def cells():
     return planned()
 
 
-@pytest.mark.xfail(len(SHOWN) == 1, reason="the first task stands for all families")
-def test_every_family_has_two_or_three_tasks():
+def test_every_family_has_two_to_four_tasks():
     assert len(FAMILIES) > 1
-    assert {family: count for family, count in FAMILIES.items() if count not in (2, 3)} == {}
+    assert {family: count for family, count in FAMILIES.items() if not 2 <= count <= 4} == {}
 
 
 def test_every_family_has_a_law_of_a_held_out_task():
@@ -50,7 +49,7 @@ def test_every_task_scores_all_that_applies_over_scales_and_seeds(task):
     assert experiment["solutions"] == "applicable"
     assert experiment["metrics"] == ["theory_scores"]
     assert experiment["seeds"] >= 3
-    assert len(experiment["init_scales"]) >= 5
+    assert len(experiment["init_scales"]) >= 4
     assert experiment["init_scales"] == sorted(experiment["init_scales"])
     assert len(experiment.get("sweep", {})) <= 1, "a task has init scale and one more axis"
     assert not is_held_out(task)

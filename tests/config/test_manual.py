@@ -24,7 +24,7 @@ from neuralrace.extensions.registry import METRICS, OBSERVABLES, SOLUTIONS
 
 CONFIG = REPOSITORY / "config"
 REFERENCE = reference()
-OTHERS = ("claims.yaml", "held_out.yaml")
+OTHERS = ("claims.yaml", "held_out.yaml", "findings.yaml")
 """Files of `config` that configure no experiments."""
 FILES = sorted(path for path in CONFIG.glob("*/*.yaml") if path.name not in OTHERS)
 PAPERS = sorted(path.parent for path in CONFIG.glob("*/experiments.yaml"))
