@@ -209,7 +209,7 @@ def test_pictures_show_every_task_and_entry(small_board):
 
 
 def test_a_map_of_an_entry_without_a_loss_is_refused(small_board):
-    with pytest.raises(ValueError, match="predicts the loss of no task; there is .*flow"):
+    with pytest.raises(ValueError, match=r"predicts the loss of no task; there is .*flow"):
         draw_map(small_board, "nothing")
 
 

@@ -163,7 +163,7 @@ def test_a_mistake_in_a_law_is_named_with_file_key_and_remedy(folder, content, m
 
 
 def test_a_missing_file_of_laws_is_named(folder):
-    with pytest.raises(UserError, match="held_out.yaml: cannot be read as YAML: No such file"):
+    with pytest.raises(UserError, match=r"held_out\.yaml: cannot be read as YAML: No such file"):
         drawn_tasks(1)
     assert tasks_file().is_file()
 

@@ -31,7 +31,7 @@ LAWS = {
     }
 }
 DRAWN = "linear_drawn_11"
-BOARD = ("benchmark.md", "benchmark.csv", "benchmark.nc")
+BOARD = ("benchmark.md", "benchmark.csv", "benchmark.nc", "benchmark_findings.json")
 JOB = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)", re.MULTILINE)
 OUTSIDE = {
     "outside.dist-info/METADATA": "Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n",
@@ -87,6 +87,7 @@ def scored(building):
     tasks = {"experiments": {"benchmark": TASKS}}
     (folder / "tasks.yaml").write_text(yaml.safe_dump(tasks, sort_keys=False))
     (folder / "held_out.yaml").write_text(yaml.safe_dump(LAWS))
+    (folder / "findings.yaml").write_text("findings: []\n")
     return workspace, benchmark(workspace, "--draw", "11")
 
 

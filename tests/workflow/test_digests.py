@@ -104,6 +104,7 @@ def test_every_module_that_a_job_loads_is_in_the_checksum_of_its_stage(workspace
     workspace.configure("paper", {"experiment": CELL})
     workspace.configure("benchmark", {"spiral_one": CELL | {"metrics": ["theory_scores"]}})
     workspace.claims("paper")
+    (workspace.path / "config/benchmark/findings.yaml").write_text("findings: []\n")
     paths = (workspace.path / "src", outside)
     noted = tmp_path / "loaded.jsonl"
     environment = workspace.environment() | {
