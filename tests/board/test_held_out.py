@@ -42,7 +42,7 @@ def value_at(task, key):
     return reduce(lambda node, part: node[part], key.split("."), task)
 
 
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(NUMBERS)
 def test_a_number_stands_for_the_same_tasks_within_the_bounds_of_their_laws(number):
     drawn = of(number)
@@ -61,16 +61,15 @@ def test_a_number_stands_for_the_same_tasks_within_the_bounds_of_their_laws(numb
             assert (values.dtype.kind == "i") == whole
 
 
-@settings(max_examples=50)
+@settings(max_examples=10)
 @given(NUMBERS, NUMBERS)
 def test_another_number_stands_for_other_tasks(one, other):
     for first, second in zip(of(one).values(), of(other).values(), strict=True):
         assert (first == second) == (one == other)
 
 
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(NUMBERS)
-@example(0)
 @example(MOST_DRAWS - 1)
 def test_drawn_tasks_can_be_planned(number):
     cells = read_plan(drawn_tasks(number), {}).cells
@@ -164,7 +163,7 @@ def test_a_mistake_in_a_law_is_named_with_file_key_and_remedy(folder, content, m
 
 
 def test_a_missing_file_of_laws_is_named(folder):
-    with pytest.raises(UserError, match="held_out.yaml: cannot be read as YAML: No such file"):
+    with pytest.raises(UserError, match=r"held_out\.yaml: cannot be read as YAML: No such file"):
         drawn_tasks(1)
     assert tasks_file().is_file()
 

@@ -83,7 +83,9 @@ def loaded(*modules: str) -> set[str]:
 
 @pytest.mark.parametrize("stage", sorted(set(STAGES) - {"draw"}))
 def test_files_of_a_stage_cover_what_its_job_loads(stage):
-    assert loaded(*entries(stage)) <= files_of(stage, *CHOICES)
+    # a package of solutions is found by its parent, which holds a docstring only
+    found = {"theory/__init__.py"}
+    assert loaded(*entries(stage)) - found <= files_of(stage, *CHOICES)
 
 
 def test_files_of_the_figures_cover_what_they_load():
