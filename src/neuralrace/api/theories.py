@@ -16,9 +16,9 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
     """All theories, what each assumes, whether it applies to your network, and where it holds.
 
     Args:
-        x: inputs, an array (sample, input); or a dataset by its name or as a mapping; None to list
-            the theories only.
-        y: targets, an array (sample, output); None with a dataset.
+        x: as in `specify`: an array (sample, input), or the name or mapping of a dataset; None to
+            list the theories only.
+        y: as in `specify`.
         **options: all other arguments of `specify`.
 
     Returns:
