@@ -37,6 +37,14 @@ KEYS_OF_NETWORK = {
 """The same for networks without the argument `network`."""
 SPELLINGS = {"optimizer": "optimiser"}
 """Other spellings of arguments."""
+ELSEWHERE = {
+    "epochs": "steps",
+    "layers": "hidden",
+    "lr": "learning_rate",
+    "width": "hidden",
+    "widths": "hidden",
+}
+"""Arguments by names that they have in other libraries, for messages."""
 LONGEST_MESSAGE = 5
 """Largest number of mistakes in a message."""
 
@@ -100,7 +108,8 @@ def refuse_unknown(names: Iterable[str], function: Callable, prefix: str = "") -
             raise UserError(
                 f"is no argument of {function.__name__}",
                 key=f"{prefix}{name}",
-                remedy=f"{did_you_mean(name, known)}there are {', '.join(known)}",
+                remedy=f"{did_you_mean(ELSEWHERE.get(name, name), known)}"
+                f"there are {', '.join(known)}",
             )
 
 

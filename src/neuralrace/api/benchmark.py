@@ -72,6 +72,9 @@ def benchmark(
     """
     warn_of_environment()
     report = progress_printer(progress)
+    if isinstance(entries, str) or not all(isinstance(e, str) or callable(e) for e in entries):
+        remedy = "give a list of names of solutions and of functions"
+        raise UserError("expected a list", key="entries", value=entries, remedy=remedy)
     own = {each.__name__: each for each in entries if callable(each)}
     named = [each for each in entries if not callable(each)]
     if clash := own.keys() & {*SOLUTIONS, OTHER_SEEDS}:
@@ -79,7 +82,10 @@ def benchmark(
         raise UserError(problem, key="entries", value=min(clash), remedy="rename the function")
     for name in named:
         if name != APPLICABLE:
-            SOLUTIONS.known(name)
+            try:
+                SOLUTIONS.known(name)
+            except UserError as error:
+                raise error.replaced(key="entries") from None
     finished = []
     for number, (name, cell) in enumerate(cells := _cells(task, named), 1):
         report(f"{name.removeprefix(f'{PAPER}/')}: cell {number} of {len(cells)}")
@@ -99,13 +105,14 @@ def _cells(task: Any, named: Sequence[str]) -> list[tuple[str, Cell]]:
                 remedy = f"{did_you_mean(task, known)}there is {', '.join(known)}"
                 raise UserError("no such task", key="task", value=task, remedy=remedy)
             name, experiment = task, known[task]
-        elif isinstance(task, Mapping):
+        elif isinstance(task, Mapping) and not isinstance(task, xr.DataTree):
             name, experiment = OWN, task
         else:
             remedy = "give the name of a task, an experiment, or the result of specify"
             raise UserError(f"is {type(task).__name__}", key="task", remedy=remedy)
         bare = {k: v for k, v in experiment.items() if k not in ("solutions", "metrics")}
-        cells = dict(read_plan({"experiments": {PAPER: {name: bare}}}, {}).cells)
+        content = {"experiments": {PAPER: {name: bare}}}
+        cells = dict(read_plan(content, {"task": content}).cells)
     solved = []
     for identifier, cell in cells.items():
         applicable = cell.applicable_solutions()

@@ -26,7 +26,7 @@ from neuralrace.config.location import Location
 from neuralrace.config.requirements import OF_NETWORK, unmet
 from neuralrace.config.sweep import MOST_CELLS, expand_sweep
 from neuralrace.errors import UserError
-from neuralrace.extensions.registry import SOLUTIONS
+from neuralrace.extensions.registry import METRICS, SOLUTIONS
 from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import record_steps
 from neuralrace.results.cells import CellResults
@@ -215,7 +215,12 @@ def _specified(x: Any, y: Any, theory: Theory, **options: Any) -> Cell:
     if isinstance(theory, str):
         if theory != "auto":
             raise UserError("give 'auto', a list of names or None", key="theory", value=theory)
-        options["metrics"] = ()
+        metrics = options.pop("metrics", None)
+        for number, metric in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
+            try:  # before theory is solved, which may take long
+                METRICS.known(str(metric))
+            except UserError as error:
+                raise error.replaced(key=f"metrics.{number}", value=metric) from None
         return specify(x, y, **options)
     return specify(x, y, **options, theory=theory)
 

@@ -9,6 +9,7 @@ from neuralrace.api.specification import python_errors, specify
 from neuralrace.board.stored import board_file, stored_board, where_it_holds
 from neuralrace.board.theories import Theory
 from neuralrace.board.theories import theories as all_theories
+from neuralrace.errors import UserError
 
 
 @checked_arguments(specify)
@@ -37,6 +38,8 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
         >>> list(table.index[table["unmet"] == ""])
         ['aligned_modes', 'flow', 'symmetric_start']
     """
+    if x is None and (y is not None or options):
+        raise UserError("is missing", key="x", remedy="give data, or no argument to list theories")
     cell = None if x is None else specify(x, y, **options)
     with python_errors(options.get("network")):
         found = all_theories(cell)

@@ -531,7 +531,9 @@ def open_results(
         cells = [each for each in folders if any(path.suffix == ".nc" for path in _inside(each))]
         if not cells:
             raise UserError(
-                "no results found", file=folder, remedy="run `snakemake --cores all figures`"
+                "no results found",
+                file=folder,
+                remedy="run `neuralrace run deep_linear/staircase`, or name another folder",
             )
         cell_ids = [path.relative_to(root).as_posix() for path in cells]
     try:
