@@ -261,9 +261,10 @@ def neuralrace(words: list[str], page: Path | None) -> str:
         return error.format_message() if words[1:] else ""
     except click.UsageError as error:
         return error.format_message()
-    what = values.get("what", ())
+    what = values.get("what") or ()
     asked = [*values.get("only", ()), *([what] if isinstance(what, str) else what)]
-    wrong = [name for name in asked if not (name in cells(page) or is_output(name))]
+    known = {*cells(page), *names("solutions")}
+    wrong = [name for name in asked if not (name in known or is_output(name))]
     wrong += [name for name in (values.get("kind"),) if name not in (None, *KINDS)]
     wrong += [name for name in (values.get("id"),) if name not in (None, "ID", *names("claims"))]
     return missing([*wrong, *(str(p) for p in values.get("configfile", ()) if not is_file(str(p)))])

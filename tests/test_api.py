@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from neuralrace.config.requirements import OF_NETWORK, OF_TRAINING, REQUIREMENTS
 from neuralrace.errors import UserError
 from neuralrace.figures.plot import plot
 from neuralrace.figures.style import GUIDE
-from neuralrace.results.cells import CellResults
+from neuralrace.results.cells import CellResults, cells_of
 from neuralrace.theory import pace
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 from neuralrace.workflow import measure, train
@@ -79,7 +80,8 @@ def test_numbers_are_those_of_the_workflow(tree, tmp_path):
         xr.testing.assert_identical(
             tree[kind].to_dataset().drop_attrs(deep=False), dataset.drop_attrs(deep=False)
         )
-        assert tree[kind].attrs["spec"] == dataset.attrs["spec"]
+        (in_memory,) = cells_of(tree)
+        assert in_memory.attributes(kind)["spec"] == dataset.attrs["spec"]
         versions = set(dataset.attrs["versions"].split(", "))
         assert versions <= set(tree.attrs["versions"].split(", "))
 
@@ -318,6 +320,72 @@ def test_trees_and_cells_are_plotted(tree, tmp_path):
     assert len(plot(cell).axes) == len(plot(tree).axes) == 3
 
 
+# Sweeps ------------------------------------------------------------------------------------------
+
+SWEEP = {"hidden": [[16], [8]], "learning_rate": np.array([0.05, 0.1])}
+LABELS = [f"hidden-{width}_learning_rate-{rate}" for width in (16, 8) for rate in (0.05, 0.1)]
+
+
+@pytest.fixture(scope="module")
+def swept() -> xr.DataTree:
+    options = {"init_scales": [0.05], "seeds": 2, "steps": 200, "progress": False}
+    return simulate(X, Y, sweep=SWEEP, metrics=["half_times"], theory=["flow"], **options)
+
+
+def test_sweep_is_a_tree_of_simulations(swept):
+    assert [*swept.children] == LABELS
+    assert swept.attrs["status"] == "0 of 8 runs diverged"
+    options = {"init_scales": [0.05], "seeds": 2, "steps": 200, "progress": False}
+    alone = simulate(
+        X, Y, hidden=[8], learning_rate=0.05, metrics=["half_times"], theory=["flow"], **options
+    )  # fmt: skip
+    part = swept[LABELS[2]]
+    for kind in alone.children:
+        xr.testing.assert_identical(part[kind].to_dataset(), alone[kind].to_dataset())
+    assert part.attrs["spec"] == alone.attrs["spec"]
+    assert part.attrs["cell"] == LABELS[2]
+
+
+def test_sweep_is_combined_tabulated_and_plotted(swept):
+    combined = nr.combine(swept, "trajectory")
+    assert combined["loss"].dims[:2] == ("network.hidden", "training.learning_rate")
+    assert combined["network.hidden"].values.tolist() == ["16", "8"], "in the order of the sweep"
+    at = {"network.hidden": "8", "training.learning_rate": 0.1}
+    np.testing.assert_array_equal(combined["loss"].sel(at), swept[LABELS[3]]["trajectory"]["loss"])
+    assert set(nr.to_frame(swept)["cell"]) == {*LABELS}
+    assert len(plot(swept).axes) == 8
+    assert len(plot(swept[LABELS[0]]).axes) == 2
+    more = simulate(X, Y, hidden=[32], learning_rate=0.05, steps=200, **FEW)
+    assert nr.combine([swept, more], "trajectory").sizes["network.hidden"] == 3
+
+
+def test_saved_tree_is_the_same_after_reopening(tree, swept, tmp_path):
+    for number, each in enumerate((tree, swept)):
+        each.to_netcdf(tmp_path / f"{number}.nc")
+        with xr.open_datatree(tmp_path / f"{number}.nc") as again:
+            assert again.attrs == each.attrs
+            for kind in ("trajectory", "theory", "metrics"):
+                xr.testing.assert_identical(nr.combine(again, kind), nr.combine(each, kind))
+            assert nr.to_frame(again).equals(nr.to_frame(each))
+            assert len(plot(again).axes) == len(plot(each).axes)
+
+
+def test_sweep_is_checked_before_anything_is_trained(monkeypatch):
+    monkeypatch.setattr("neuralrace.api.simulation.train", None)
+    with pytest.raises(UserError, match=r"^learning_rate: -1.0: Input should be greater than 0"):
+        simulate(X, Y, hidden=[8], sweep={"learning_rate": [0.1, -1.0]}, steps=20, **FEW)
+
+
+def test_both_spellings_of_optimiser_are_accepted():
+    options = {"hidden": [8], "init_scales": [0.1]}
+    momentum = {"name": "momentum", "momentum": 0.5}
+    one = specify(X, Y, optimiser=momentum, **options)
+    assert one == specify(X, Y, optimizer=momentum, **options)
+
+
+# Figure ------------------------------------------------------------------------------------------
+
+
 def test_modes_are_labelled_by_their_final_strength():
     """For inputs that are not white it differs from the singular value of the correlation."""
     rng = np.random.default_rng(1)
@@ -326,14 +394,13 @@ def test_modes_are_labelled_by_their_final_strength():
     y = white * [0.7, 0.9, 1.0]
     tree = simulate(x, y, hidden=[8], seeds=2, init_scales=[0.05], records=50, progress=False)
     figure = plot(tree)
-    (legend,) = figure.legends
-    labels = [text.get_text() for text in legend.get_texts()]
-    ends = [float(label.rpartition(" ")[2]) for label in labels if label.startswith("mode ")]
+    panel = figure.axes[1]
+    labels = sorted(text.get_text() for text in panel.texts)
+    ends = [float(label.rpartition(": ")[2]) for label in labels]
     reached = tree["trajectory"]["mode_strength"].isel(init_scale=0, time=-1).mean("seed")
     np.testing.assert_allclose(ends, reached, rtol=2 * pace.TOLERANCE)
     singular = np.linalg.svd(y.T @ x / 200, compute_uv=False)
     assert (abs(singular / ends - 1) > 0.1).any()
-    panel = figure.axes[1]
     guides = [line.get_ydata()[0] for line in panel.lines if line.get_color() == GUIDE["color"]]
     np.testing.assert_allclose(guides, ends, rtol=5e-3)
     assert "input-output correlation" in figure.get_supxlabel()
@@ -344,7 +411,7 @@ def test_modes_without_a_final_strength_by_theory_have_no_guide():
     onehot = {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
     for tree in (simulate(X, X, **options | onehot), simulate(X, X, **options | {"hidden": [2]})):
         figure = plot(tree)
-        assert "ends" not in "".join(text.get_text() for text in figure.legends[0].get_texts())
+        assert ":" not in "".join(text.get_text() for text in figure.axes[1].texts)
         assert not [line for line in figure.axes[1].lines if line.get_color() == GUIDE["color"]]
 
 
@@ -355,10 +422,55 @@ def test_only_the_strongest_of_many_modes_are_drawn():
     assert len([color for color in lines if color != GUIDE["color"]]) == 8
 
 
+def test_each_task_of_a_sequence_has_a_line_and_no_final_strength():
+    modes = {"name": "modes", "singular_values": [3, 1], "inputs": 4, "outputs": 3}
+    negated = {"name": "changed_targets", "of": modes, "change": "negated"}
+    tasks = {"name": "sequence", "tasks": [modes, negated], "switches": [20]}
+    tree = simulate(
+        tasks, hidden=[2], learning_rate=0.01, steps=40, theory=None,
+        observables=["task_loss", "mode_strength"], **FEW,
+    )  # fmt: skip
+    _, losses, modes_panel = plot(tree).axes
+    assert [text.get_text() for text in losses.texts] == ["task 1", "task 2"]
+    assert sorted(text.get_text() for text in modes_panel.texts) == ["mode 1", "mode 2"]
+    assert [line.get_xdata()[0] for line in losses.lines if line.get_color() == "0.6"] == [20]
+
+
+def test_layer_norms_and_weights_of_units_have_panels():
+    options = FEW | {"hidden": [8], "learning_rate": 0.1, "steps": 20, "theory": None}
+    figure = plot(simulate(X, Y, observables=["layer_norm"], **options))
+    assert [ax.get_ylabel() for ax in figure.axes] == ["training loss", "layer norm"]
+    assert [text.get_text() for text in figure.axes[1].texts] == ["layer 1", "layer 2"]
+    figure = plot(simulate(X, Y, activation="relu", observables=["weights"], **options))
+    assert figure.axes[1].images[0].get_array().shape == (8, 4)
+
+
+def test_baselines_are_drawn_only_by_name(monkeypatch):
+    solutions = ["aligned_modes", "symmetric_start"]
+    tree = simulate(X, Y, hidden=[8], learning_rate=0.1, steps=20, theory=solutions, **FEW)
+    assert len(plot(tree).axes[0].lines) == 3
+    declared = {
+        name: SimpleNamespace(declaration=SimpleNamespace(baseline=name == "aligned_modes"))
+        for name in solutions
+    }
+    monkeypatch.setattr("neuralrace.figures.plot.SOLUTIONS", declared)
+    assert len(plot(tree).axes[0].lines) == 2
+    assert len(plot(tree, theory="aligned_modes").axes[0].lines) == 2
+
+
 def test_printed_tree_fits_on_a_page(tree):
     assert len(str(tree).splitlines()) <= 60
-    for kind in tree.children:
-        assert json.loads(tree[kind].attrs["spec"])["dataset"]["x"] == X.tolist()
+    assert json.loads(tree.attrs["spec"])["dataset"]["x"] == X.tolist()
+    assert next(iter(tree.attrs)) == "status"
+
+
+def test_notebook_shows_the_specification_once_and_folded(tree):
+    html = tree._repr_html_()
+    assert html.count("&quot;metrics&quot;:[&quot;half_times&quot;]") == 1
+    attributes = re.findall(r"<input [^>]*>\s*<label [^>]*>\s*Attributes: <span>\((\d+)\)", html)
+    shown = re.findall(r"<input [^>]*checked[^>]*>\s*<label [^>]*>\s*Attributes:", html)
+    assert attributes.count("10") == 1
+    assert not shown
 
 
 def test_progress_is_printed_to_stderr(capsys):
@@ -476,6 +588,13 @@ WRONG = {
     "(X, Y, {'metrics': np.array(3)})": r"metrics: 3: expected a list",
     "(X, Y, {'precision': 'float16'})": r"precision: 'float16': Input should be 'float32' or 'floa",
     "(X, Y, {'hidden': [10**9]})": r"hidden\.0: 1000000000: needs .* GB.*; use less",
+    "(X, Y, {'optimiser': 'adam', 'optimizer': 'sgd'})": r"optimiser: is there twice; leave out o",
+    "(X, Y, {'sweep': [8]})": r"sweep: \[8\]: expected a mapping of keys to values",
+    "(X, Y, {'sweep': {'hidden': 8}})": r"sweep\.hidden: 8: expected a list with at least one",
+    "(X, Y, {'sweep': {'hidden': []}})": r"sweep\.hidden: \[\]: expected a list with at least one",
+    "(X, Y, {'sweep': {'hiden': [[8]]}})": r"sweep\.hiden: is no argument .*did you mean hidden\?",
+    "(X, Y, {'sweep': {'hidden': [[8], [8]]}})": r"sweep: 'hidden-8': expected values with dist",
+    "(X, Y, {'sweep': {'seeds': [2, -1]}})": r"seeds: -1: Input should be greater than 0",
     "('xor',)": r"steps: is missing, and no linear mode",
     "('xor', None, {'init_scales': None})": r"init_scales: is missing, and no linear mode .*; give",
 }

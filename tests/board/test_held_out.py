@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from builders import REPOSITORY
 from neuralrace.board.held_out import (
     MOST_DRAWS,
+    configured,
     drawn_tasks,
     is_held_out,
-    tasks_file,
     write_drawn_tasks,
 )
 from neuralrace.config.load import read_plan
@@ -162,10 +162,9 @@ def test_a_mistake_in_a_law_is_named_with_file_key_and_remedy(folder, content, m
     assert str(caught.value).startswith(message)
 
 
-def test_a_missing_file_of_laws_is_named(folder):
-    with pytest.raises(UserError, match=r"held_out\.yaml: cannot be read as YAML: No such file"):
-        drawn_tasks(1)
-    assert tasks_file().is_file()
+def test_a_file_that_the_folder_lacks_is_the_bundled_one(folder):
+    assert configured("held_out.yaml").is_relative_to(BENCHMARK)
+    assert {name.partition("_")[0] for name in of(1)} == set(LAWS)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.12341, 0.12342), (-2.5, -2.4999), (0.0, 1e-9)])

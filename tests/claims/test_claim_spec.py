@@ -326,7 +326,7 @@ def test_claims_without_the_text_that_they_quote_are_refused(work):
 
 
 def test_missing_file_is_reported(work):
-    with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
+    with pytest.raises(UserError, match=r"none\.yaml: there is no such file"):
         read_claims([work.root / "none.yaml"])
 
 

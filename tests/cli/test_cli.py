@@ -142,10 +142,12 @@ def test_show_describes_cells_before_they_run(output, monkeypatch):
     assert cell["theory_that_does_not"]["mean_field"] == "network.activation: 'linear': use relu"
 
 
-def test_finished_cells_have_nothing_to_make(output, finished, monkeypatch):
+def test_finished_cells_have_nothing_to_make(output, finished, monkeypatch, capsys):
     monkeypatch.chdir(finished)
-    shown = output("show", "mine/first/main", "--configfile", MINE)
-    assert shown["mine/first/main"]["to_make"] == []
+    command = ("show", "mine/first/main", "--configfile", MINE)
+    assert output(*command)["mine/first/main"]["to_make"] == []
+    assert main(command) == 0
+    assert "to_make: nothing (up to date)" in capsys.readouterr().out
 
 
 def test_show_describes_a_result_file(output, finished):
@@ -174,7 +176,7 @@ def test_verify_reports_a_damaged_file(finished, tmp_path, capsys):
     )
 
 
-def test_claims_are_shown_in_short_and_in_full(output, finished):
+def test_claims_are_shown_in_short_and_in_full(output, finished, capsys):
     folder = str(finished / "results")
     assert output("claims", "--results", folder) == {
         "half-time": {
@@ -184,6 +186,8 @@ def test_claims_are_shown_in_short_and_in_full(output, finished):
             "statement": "It takes that long.",
         }
     }
+    assert main(["claims", "--results", folder]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("# reproduced: The interval")
     row = output("claims", "half-time", "--results", folder)
     assert row["evidence"] == ["results/mine/first/main/metrics.nc"]
     assert row["verdict"] == "holds"
@@ -272,17 +276,17 @@ MISTAKES = [
     (["show", "", "--configfile", MINE], "only: '': no such paper, experiment or cell"),
     (["show", "mine", "--configfile"], "Option '--configfile' requires an argument. See neural"),
     (["run"], "no config/*/experiments.yaml in this folder; name what to run: a paper"),
-    (["run", "--configfile", "gone.yaml"], "gone.yaml: cannot be read as YAML: No such file or "),
-    (["run", "--configfile", "folder.nc"], "folder.nc: cannot be read as YAML: Is a directory; "),
+    (["run", "--configfile", "gone.yaml"], "gone.yaml: there is no such file; check its name"),
+    (["run", "--configfile", "folder.nc"], "folder.nc: is a folder; name a file in it"),
     (["run", "--configfile", "text.yaml"], "text.yaml: expected a mapping of keys"),
     (["run", "--configfile", "sequence.yaml"], "sequence.yaml: expected a mapping of keys"),
-    (["run", "--configfile", "empty.yaml"], "empty.yaml: expected a mapping of keys"),
-    (["run", "--configfile", "braces.yaml"], "; name what to run"),
+    (["run", "--configfile", "empty.yaml"], "empty.yaml: is empty; begin with `experiments:`"),
+    (["run", "--configfile", "braces.yaml"], "holds no experiments, but nothing; write"),
     (["run", "--configfile", "broken.yaml"], "broken.yaml: cannot be read as YAML: line 2, col"),
     (["run", "--configfile", "tabs.yaml"], "line 2, column 1: found character that cannot "
      "start any token; indent by spaces, not by tabs"),
     (["run", "--configfile", "twice.yaml"], "twice.yaml: line 3: 'experiments': is there twic"),
-    (["run", "mine", "--configfile", "none.yaml"], "none.yaml: experiments: None: expected a map"),
+    (["run", "mine", "--configfile", "none.yaml"], "none.yaml: experiments: is empty; write keys "),
     (["run", "--configfile", "binary.yaml"], "invalid start byte in byte 0; save it as UTF-8"),
     (["run", "--configfile", "deep.yaml"], "deep.yaml: line 1: nested too deeply"),
     (["run", "--configfile", "loop.yaml"], "an alias (*name) inside its own anchor"),
@@ -334,7 +338,7 @@ MISTAKES = [
     (["show", "a\nb"], r"only: 'a\nb': no such paper, experiment or cell"),
     (["show", MINE], f"{MINE}: is no name of an experiment; give files by --configfile"),
     (["show", "mine", "--configfile", ""], "'--configfile': an empty text is no name of a file or"),
-    (["show", "mine", "--configfile", "mine"], "mine: cannot be read as YAML: Is a directory"),
+    (["show", "mine", "--configfile", "mine"], "mine: is a folder; name a file in it"),
     (["run", MINE], f"{MINE}: is no name of an experiment; give files by --configfile"),
     (["run", "mine", "--configfile", MINE, "--results", ""], "results: '': name a folder, without"),
     (["run", "mine", "--configfile", MINE, "--results", "a\nb"], r"results: 'a\nb': name a folder"),
@@ -342,7 +346,7 @@ MISTAKES = [
     (["run", "--configfile", MINE, "--", "-n"], "only: '-n': no such paper, experiment or cell"),
     (["run", "deep_linear/staircase", "--profile", "gone"], "gone: is no profile, as it has no c"),
     (["run", "deep_linear/staircase", "--profile", ""], "'--profile': an empty text is no name of"),
-    (["run", "--configfile", MINE, "--configfile", "gone.yaml"], "gone.yaml: cannot be read as "),
+    (["run", "--configfile", MINE, "--configfile", "gone.yaml"], "gone.yaml: there is no such fi"),
     (["new", "deep_linear"], "deep_linear: exists already; use another name"),
     (["new", "a" * 300], "aaa': is no valid name; use lower-case letters, digits and underscores, "
      "at most 100, and begin with a letter"),
@@ -359,7 +363,7 @@ MISTAKES = [
     (["merge", "results", "--into", ""], "'--into': an empty text is no name of a file or folder"),
     (["merge", "results", "--into", "new", "--prefer", "a.zip"], "--prefer a.zip: is none of"),
     (["merge", "results"], "Missing option '--into'. See neuralrace merge --help"),
-    (["merge", "gone.zip", "--into", "new"], "gone.zip: cannot be read ([Errno 2] No such file"),
+    (["merge", "gone.zip", "--into", "new"], "gone.zip: there is no such file; check its name"),
     (["merge", "mine", "--into", "new"], "mine: no results found"),
     (["merge", "there.zip", "--into", "new"], "there.zip: cannot be read (File is not a zip file"),
     (["merge", "results", "--into", "file"], "file: cannot be written (File exists); check"),

@@ -130,7 +130,7 @@ def test_a_large_sparse_file_is_refused(path):
 
 @pytest.mark.parametrize("name", ["gone", "\0", "x" * 300, "."])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, name):
-    with pytest.raises(UserError, match="cannot be read as YAML: "):
+    with pytest.raises(UserError, match=r"cannot be read as YAML: |no such file|is a folder"):
         read_yaml(tmp_path / name)
 
 

@@ -165,7 +165,7 @@ def test_variants_have_a_folder_between_experiment_and_label(folder):
 
 
 def test_folder_without_results_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"no results found; run `snakemake"):
+    with pytest.raises(UserError, match=r"no results found; run `neuralrace"):
         open_results(tmp_path)
 
 

@@ -189,7 +189,7 @@ def test_later_settings_files_override_earlier_ones(folder, settings, seconds):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("gone.yaml", "gone.yaml: cannot be read as YAML: No such file"),
+        ("gone.yaml", "gone.yaml: there is no such file"),
         ("gone/*.yaml", r"settings: 'gone/\*.yaml': matches no file"),
         (3, "settings: 3: expected a file, several separated by commas, or a glob in quotes"),
         ([3], r"settings: \[3\]: expected a file"),

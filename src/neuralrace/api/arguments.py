@@ -1,7 +1,7 @@
 """Arguments of the Python functions: their signatures, their checks and their errors."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import cleandoc, signature
 from typing import Any, TypeVar, cast
@@ -13,6 +13,8 @@ from neuralrace.errors import UserError, did_you_mean
 F = TypeVar("F", bound=Callable)
 ARGUMENT = re.compile(r"^    (\w+): .*(?:\n {8}.*)*\n", re.MULTILINE)
 """The description of an argument in a docstring."""
+SAME = ": as in `specify`.\n"
+"""The end of a description that help takes from `specify`."""
 KEYS = {
     "training.learning_rate": "learning_rate",
     "training.steps": "steps",
@@ -33,6 +35,16 @@ KEYS_OF_NETWORK = {
     "network.gates": "gates",
 }
 """The same for networks without the argument `network`."""
+SPELLINGS = {"optimizer": "optimiser"}
+"""Other spellings of arguments."""
+ELSEWHERE = {
+    "epochs": "steps",
+    "layers": "hidden",
+    "lr": "learning_rate",
+    "width": "hidden",
+    "widths": "hidden",
+}
+"""Arguments by names that they have in other libraries, for messages."""
 LONGEST_MESSAGE = 5
 """Largest number of mistakes in a message."""
 
@@ -42,7 +54,8 @@ def checked_arguments(base: Callable | None = None) -> Callable[[F], F]:
 
     Args:
         base: a function whose arguments replace `**options` in signature and docstring, for help
-            and completion. Defaults and descriptions of the decorated function have precedence.
+            and completion. Defaults and descriptions of the decorated function have precedence,
+            except descriptions that say "as in `specify`".
     """
 
     def decorate(function: F) -> F:
@@ -56,6 +69,7 @@ def checked_arguments(base: Callable | None = None) -> Callable[[F], F]:
                 match[1]: match[0]
                 for docstring in (base.__doc__ or "", text)
                 for match in ARGUMENT.finditer(docstring)
+                if docstring is not text or not match[0].endswith(SAME)
             }
             before, _, after = re.split(r"^(Args:\n(?: {4}.*\n)+)", text, flags=re.MULTILINE)
             text = before + "Args:\n" + "".join(texts[name] for name in parameters) + after
@@ -63,12 +77,12 @@ def checked_arguments(base: Callable | None = None) -> Callable[[F], F]:
 
         @wraps(function)
         def checked(*arguments: Any, **options: Any) -> Any:
-            for name in options.keys() - parameters.keys():
-                raise UserError(
-                    f"is no argument of {function.__name__}",
-                    key=name,
-                    remedy=f"{did_you_mean(name, parameters)}there are {', '.join(parameters)}",
-                )
+            for other in SPELLINGS.keys() & options.keys():
+                name = SPELLINGS[other]
+                if name in options:
+                    raise UserError("is there twice", key=name, remedy=f"leave out {other}")
+                options[name] = options.pop(other)
+            refuse_unknown(options, checked)
             try:
                 full.bind(*arguments, **options)
             except TypeError as error:
@@ -84,6 +98,19 @@ def checked_arguments(base: Callable | None = None) -> Callable[[F], F]:
         return cast(F, checked)
 
     return decorate
+
+
+def refuse_unknown(names: Iterable[str], function: Callable, prefix: str = "") -> None:
+    """Raises UserError about the first name that is no argument of a function."""
+    known = signature(function).parameters
+    for name in names:
+        if name not in known:
+            raise UserError(
+                f"is no argument of {function.__name__}",
+                key=f"{prefix}{name}",
+                remedy=f"{did_you_mean(ELSEWHERE.get(name, name), known)}"
+                f"there are {', '.join(known)}",
+            )
 
 
 def check_positive_whole(argument: str, value: Any) -> None:

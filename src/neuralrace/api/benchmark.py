@@ -10,7 +10,7 @@ import xarray as xr
 from neuralrace.api.arguments import checked_arguments
 from neuralrace.api.simulation import progress_printer
 from neuralrace.board.build import board
-from neuralrace.board.held_out import PAPER, tasks_file
+from neuralrace.board.held_out import PAPER, configured
 from neuralrace.config.cell import APPLICABLE, Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_file, read_plan
 from neuralrace.errors import UserError, did_you_mean
@@ -72,6 +72,9 @@ def benchmark(
     """
     warn_of_environment()
     report = progress_printer(progress)
+    if isinstance(entries, str):
+        remedy = "give a list of names of solutions and of functions"
+        raise UserError("expected a list", key="entries", value=entries, remedy=remedy)
     named = [each for each in entries if isinstance(each, str)]
     own: dict[str, Callable[[Problem], Arrays]] = {}
     for each in entries:
@@ -88,7 +91,10 @@ def benchmark(
         own[name] = each
     for name in named:
         if name != APPLICABLE:
-            SOLUTIONS.known(name)
+            try:
+                SOLUTIONS.known(name)
+            except UserError as error:
+                raise error.replaced(key="entries") from None
     finished = []
     for number, (name, cell) in enumerate(cells := _cells(task, named), 1):
         report(f"{name.removeprefix(f'{PAPER}/')}: cell {number} of {len(cells)}")
@@ -103,18 +109,19 @@ def _cells(task: Any, named: Sequence[str]) -> list[tuple[str, Cell]]:
         cells = {f"{PAPER}/{OWN}/main": task}
     else:
         if isinstance(task, str):
-            known = read_file(tasks_file())["experiments"][PAPER]
+            known = read_file(configured("tasks.yaml"))["experiments"][PAPER]
             if task not in known:
                 remedy = f"{did_you_mean(task, known)}there is {', '.join(known)}"
                 raise UserError("no such task", key="task", value=task, remedy=remedy)
             name, experiment = task, known[task]
-        elif isinstance(task, Mapping):
+        elif isinstance(task, Mapping) and not isinstance(task, xr.DataTree):
             name, experiment = OWN, task
         else:
             remedy = "give the name of a task, an experiment, or the result of specify"
             raise UserError(f"is {type(task).__name__}", key="task", remedy=remedy)
         bare = {k: v for k, v in experiment.items() if k not in ("solutions", "metrics")}
-        cells = dict(read_plan({"experiments": {PAPER: {name: bare}}}, {}).cells)
+        content = {"experiments": {PAPER: {name: bare}}}
+        cells = dict(read_plan(content, {"task": content}).cells)
     solved = []
     for identifier, cell in cells.items():
         applicable = cell.applicable_solutions()

@@ -21,8 +21,8 @@ def reduce_race(x: Any, y: Any = None, **options: Any) -> xr.Dataset:
     When absent, `init` is "aligned", so that init scales are strengths of edges, and `seeds` is 1.
 
     Args:
-        x: inputs, an array (sample, input); or a dataset by its name or as a mapping.
-        y: targets, an array (sample, output); None with a dataset.
+        x: as in `specify`.
+        y: as in `specify`.
         **options: all other arguments of `specify`.
 
     Returns:

@@ -18,8 +18,8 @@ def find_reln(
     When absent, `activation` is "relu" and `snapshots` is 20. There must be one init scale.
 
     Args:
-        x: inputs, an array (sample, input); or a dataset by its name or as a mapping.
-        y: targets, an array (sample, output); None with a dataset.
+        x: as in `specify`.
+        y: as in `specify`.
         pathways: number of pathways to find, a positive whole number.
         controls: whether to repeat this with the gates at the start only and at the end only.
         **options: all other arguments of `specify`.

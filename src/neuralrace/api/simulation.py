@@ -1,5 +1,6 @@
 """Simulation and theory from Python arguments."""
 
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
@@ -7,15 +8,25 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, Literal
 
+import numpy as np
 import xarray as xr
 
-from neuralrace.api.arguments import checked_arguments, reason_by_argument
+from neuralrace.api.arguments import checked_arguments, reason_by_argument, refuse_unknown
 from neuralrace.api.choices import CHOSEN
-from neuralrace.api.specification import CELL_NAME, python_errors, specify
+from neuralrace.api.specification import (
+    CELL_NAME,
+    EXPERIMENT,
+    PAPER,
+    plain_arguments,
+    python_errors,
+    specify,
+)
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
+from neuralrace.config.location import Location
 from neuralrace.config.requirements import OF_NETWORK, unmet
+from neuralrace.config.sweep import MOST_CELLS, expand_sweep
 from neuralrace.errors import UserError
-from neuralrace.extensions.registry import SOLUTIONS
+from neuralrace.extensions.registry import METRICS, SOLUTIONS
 from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import record_steps
 from neuralrace.results.cells import CellResults
@@ -31,13 +42,19 @@ NO_THEORY_OF_RELU = (
     "the gated network that yours imitates and predicts its loss, and metrics=['balance'] measures "
     "what gradient flow conserves in both"
 )
-TREE_ATTRIBUTES = ("paper", "experiment", "cell", "device", "precision", "xla_flags")
-"""Attributes of a trajectory that are written to the root of a tree."""
+ORIGIN = ("paper", "experiment", "cell", "device", "precision", "xla_flags")
+"""Attributes of a trajectory that are written to the tree of its cell."""
 
 
 @checked_arguments(specify)
 def simulate(
-    x: Any, y: Any = None, *, theory: Theory = "auto", progress: bool = True, **options: Any
+    x: Any,
+    y: Any = None,
+    *,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    theory: Theory = "auto",
+    progress: bool = True,
+    **options: Any,
 ) -> xr.DataTree:
     """Trains networks on your data, solves the theory of them, and computes metrics of both.
 
@@ -46,9 +63,12 @@ def simulate(
     metrics and solutions.
 
     Args:
-        x: inputs, an array (sample, input) of real numbers: of NumPy, pandas, or nested lists. Or a
-            dataset with its targets, by its name, such as "hierarchy", or as a mapping.
-        y: targets, an array (sample, output) with as many rows as `x`; None with a dataset.
+        x: as in `specify`.
+        y: as in `specify`.
+        sweep: values to try for other arguments, such as {"hidden": [[8], [64]]}: one simulation
+            for each combination. Keys and values are those of a `sweep` in a configuration, with
+            arguments in place of keys: "x.seed" is inside a dataset that is a mapping, and
+            "learning_rate, steps" takes lists of two values.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
             data, without baselines such as `linearised`; None for none. A solution that does not
             apply is refused with the reason.
@@ -59,12 +79,14 @@ def simulate(
         A tree with up to three datasets. `trajectory` holds the loss and other recorded variables,
         with dimensions (init_scale, seed, time, ...). `theory` holds their predictions by each
         `solution`; it is absent if nothing was solved. `metrics` holds the metrics. Attributes:
-        `spec`, the specification as JSON, which gives the same numbers in the workflow; `status`,
-        the number of diverged runs; `left_out`, a line for each reason why solutions for such
-        networks do not apply, empty when `theory` was given.
+        `status`, the number of diverged runs; `left_out`, a line for each reason why solutions for
+        such networks do not apply, empty when `theory` was given; `spec`, the specification as
+        JSON, which gives the same numbers in the workflow. With `sweep`, a tree of such trees, by
+        labels such as "hidden-8_learning_rate-0.1".
 
     Raises:
-        UserError: as `specify`; or training, theory or a metric fails for this specification.
+        UserError: as `specify`; an invalid sweep; or training, theory or a metric fails for this
+            specification.
 
     Example:
         >>> import numpy as np
@@ -80,31 +102,72 @@ def simulate(
     """
     warn_of_environment()
     report = progress_printer(progress)
+    arguments = {"x": x, "y": y, "theory": theory, **options}
     with python_errors(options.get("network")):
-        cell, answers, left_out = _solve(x, y, theory, options, report)
-        trained = train(cell.only(Ensemble), report=report)
-        report(f"trained {trained.diverged_at.size} runs of {cell.training.steps} steps", True)
-        part = cell.only(Ensemble)
-        datasets = {"trajectory": trajectory_dataset(CELL_NAME, part, trained, in_memory=True)}
-        if answers:
-            part = cell.only(SolvedEnsemble)
-            datasets["theory"] = theory_dataset(CELL_NAME, part, answers, in_memory=True)
-        solved = datasets.get("theory", xr.Dataset())
-        results = CellResults(CELL_NAME, Path(), cell, datasets["trajectory"], solved)
-        datasets["metrics"] = metrics_dataset(results, in_memory=True)
-    attributes = {key: datasets["trajectory"].attrs[key] for key in TREE_ATTRIBUTES}
-    versions = [v for dataset in datasets.values() for v in dataset.attrs["versions"].split(", ")]
-    for dataset in datasets.values():  # all attributes of files would print on two pages
-        dataset.attrs = {"spec": dataset.attrs["spec"]}
-    tree = xr.DataTree.from_dict(datasets, name=CELL_NAME.replace("/", "."))
-    diverged = int((trained.diverged_at >= 0).sum())
-    tree.attrs = attributes | {
-        "spec": cell.canonical(),
-        "status": f"{diverged} of {trained.diverged_at.size} runs diverged",
-        "left_out": left_out,
-        "versions": ", ".join(dict.fromkeys(versions)),
-    }
+        if sweep is None:
+            return _simulated(CELL_NAME, arguments, report)[0]
+        cells = _swept(arguments, sweep)
+        trees, diverged, runs = {}, 0, 0
+        for number, (label, each) in enumerate(cells.items(), 1):
+            report(f"{label}: {number} of {len(cells)}", True)
+            trees[label], status = _simulated(f"{PAPER}/{EXPERIMENT}/{label}", each, report)
+            diverged, runs = diverged + int((status >= 0).sum()), runs + status.size
+    tree = xr.DataTree(name=f"{PAPER}.{EXPERIMENT}", children=trees)
+    tree.attrs = {"status": _status(diverged, runs), "sweep": json.dumps(plain_arguments(**sweep))}
     return tree
+
+
+def _swept(arguments: Mapping[str, Any], sweep: Any) -> dict[str, dict[str, Any]]:
+    """Arguments of each cell of a sweep, by label.
+
+    Raises:
+        UserError: an invalid sweep, or arguments of a cell that do not fit; nothing is trained yet.
+    """
+    location = Location({}, ("experiments", PAPER, EXPERIMENT))
+    raw = {**arguments, **plain_arguments(sweep=sweep)}
+    cells = {cell.label: cell.specification for cell in expand_sweep(raw, location, MOST_CELLS)}
+    for each in cells.values():
+        refuse_unknown(each, specify, "sweep.")
+        _specified(**each)
+    return cells
+
+
+def _simulated(
+    name: str, arguments: Mapping[str, Any], report: Callable[..., None]
+) -> tuple[xr.DataTree, np.ndarray]:
+    """The tree of a cell, and the step at which each run diverged, or -1."""
+    cell, answers, left_out = _solve(report=report, **arguments)
+    trained = train(cell.only(Ensemble), report=report)
+    diverged_at = trained.diverged_at
+    report(f"trained {diverged_at.size} runs of {cell.training.steps} steps", True)
+    datasets = {
+        "trajectory": trajectory_dataset(name, cell.only(Ensemble), trained, in_memory=True)
+    }
+    if answers:
+        datasets["theory"] = theory_dataset(
+            name, cell.only(SolvedEnsemble), answers, in_memory=True
+        )
+    solved = datasets.get("theory", xr.Dataset())
+    results = CellResults(name, Path(), cell, datasets["trajectory"], solved)
+    datasets["metrics"] = metrics_dataset(results, in_memory=True)
+    origin = {key: datasets["trajectory"].attrs[key] for key in ORIGIN}
+    versions = [v for dataset in datasets.values() for v in dataset.attrs["versions"].split(", ")]
+    for dataset in datasets.values():  # a notebook would show the specification in full for each
+        dataset.attrs = {}
+    tree = xr.DataTree.from_dict(datasets, name=name.replace("/", "."))
+    # at least ten attributes, which a notebook folds away
+    tree.attrs = {
+        "status": _status(int((diverged_at >= 0).sum()), diverged_at.size),
+        "left_out": left_out,
+        **origin,
+        "versions": ", ".join(dict.fromkeys(versions)),
+        "spec": cell.canonical(),
+    }
+    return tree, diverged_at
+
+
+def _status(diverged: int, runs: int) -> str:
+    return f"{diverged} of {runs} runs diverged"
 
 
 @checked_arguments(specify)
@@ -114,8 +177,8 @@ def solve(
     """Solves the theory without training.
 
     Args:
-        x: inputs, an array (sample, input); or a dataset by its name or as a mapping.
-        y: targets, an array (sample, output); None with a dataset.
+        x: as in `specify`.
+        y: as in `specify`.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
             data, without baselines such as `linearised`.
         progress: whether to print choices and progress to stderr.
@@ -139,7 +202,7 @@ def solve(
     """
     warn_of_environment()
     with python_errors(options.get("network")):
-        cell, answers, left_out = _solve(x, y, theory, options, progress_printer(progress))
+        cell, answers, left_out = _solve(x, y, theory, progress_printer(progress), **options)
         if not answers:
             problem = f"no solution is for this ensemble\n{left_out}"
             raise UserError(problem, key="theory", value=theory)
@@ -147,16 +210,27 @@ def solve(
     return solved.assign_attrs(left_out=left_out)
 
 
+def _specified(x: Any, y: Any, theory: Theory, **options: Any) -> Cell:
+    """The cell without the solutions that "auto" will choose, and without metrics of them."""
+    if isinstance(theory, str):
+        if theory != "auto":
+            raise UserError("give 'auto', a list of names or None", key="theory", value=theory)
+        metrics = options.pop("metrics", None)
+        for number, metric in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
+            try:  # before theory is solved, which may take long
+                METRICS.known(str(metric))
+            except UserError as error:
+                raise error.replaced(key=f"metrics.{number}", value=metric) from None
+        return specify(x, y, **options)
+    return specify(x, y, **options, theory=theory)
+
+
 def _solve(
-    x: Any, y: Any, theory: Theory, options: dict[str, Any], report: Callable[..., None]
+    x: Any, y: Any, theory: Theory, report: Callable[..., None], **options: Any
 ) -> tuple[Cell, dict[str, Arrays], str]:
     """The complete cell, the variables of each solution, and the attribute `left_out`."""
     automatic = isinstance(theory, str)
-    if automatic and theory != "auto":
-        raise UserError("give 'auto', a list of names or None", key="theory", value=theory)
-    # without metrics, since these may require solutions that are not chosen yet
-    first: dict[str, Any] = {"metrics": ()} if automatic else {"theory": theory}
-    cell = specify(x, y, **options | first)
+    cell = _specified(x, y, theory, **options)
     chosen = _chosen_values(cell, options)
     if chosen:
         report("chosen: " + ", ".join(f"{name}={value}" for name, value in chosen.items()), True)

@@ -56,9 +56,13 @@ def specify(
     """Builds the specification of a cell, as a configuration would; nothing is trained.
 
     Args:
-        x: inputs, an array (sample, input) of real numbers: of NumPy, pandas, or nested lists. Or a
-            dataset with its targets, by its name, such as "hierarchy", or as a mapping.
-        y: targets, an array (sample, output) with as many rows as `x`; None with a dataset.
+        x: inputs, an array (sample, input) of finite real numbers, a row for each sample: of NumPy,
+            pandas, JAX or PyTorch, or nested lists. Or a dataset with its targets, in the place of
+            both: by its name, such as "hierarchy" (`neuralrace list datasets`), or as a mapping of
+            name and parameters, such as {"name": "modes", "singular_values": [3, 1], "inputs": 4,
+            "outputs": 3} (`neuralrace keys dataset`).
+        y: targets, an array (sample, output) of finite real numbers, with as many rows as `x`; for
+            classes, a column for each class with 1 or 0. None with a dataset.
         hidden: units of each hidden layer, first layer first, such as [16]; [] for a single layer
             of weights. With `gates`, units of each pathway.
         activation: activation of the hidden units: linear, relu, erf, sigmoid or tanh. With
@@ -112,7 +116,7 @@ def specify(
         record: dict[str, Any] = {"every": training["steps"] // records, "snapshots": snapshots}
         specification = {
             "dataset": _dataset(x, y),
-            **_plain(
+            **plain_arguments(
                 network=_network(network, hidden, activation, gates),
                 init=_by_name(init),
                 init_scales=[1.0] if init_scales is None else init_scales,
@@ -137,7 +141,7 @@ def specify(
             default_observables(cell, metrics) if observables is None else observables
         )
         solutions, metrics = (() if names is None else names for names in (theory, metrics))
-        specification |= _plain(
+        specification |= plain_arguments(
             training=training, record=record, solutions=solutions, metrics=metrics
         )
         return _validated(specification)
@@ -165,7 +169,7 @@ def _dataset(x: Any, y: Any) -> Any:
                 key="y",
                 remedy="leave it out",
             )
-        return _plain(dataset=_by_name(x))["dataset"]
+        return plain_arguments(dataset=_by_name(x))["dataset"]
     if y is None:
         remedy = "give the target of each sample, (sample, output)"
         raise UserError("is missing", key="y", remedy=remedy)
@@ -218,7 +222,7 @@ def _validated(specification: Mapping[str, Any]) -> Cell:
     return read_plan({"experiments": {PAPER: {EXPERIMENT: specification}}}, {}).cells[CELL_NAME]
 
 
-def _plain(**arguments: Any) -> dict[str, Any]:
+def plain_arguments(**arguments: Any) -> dict[str, Any]:
     """Arguments as a configuration would have them: mappings, lists, texts and numbers."""
     return {key: json.loads(_as_json(key, value)) for key, value in arguments.items()}
 

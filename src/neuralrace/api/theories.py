@@ -6,9 +6,11 @@ import pandas as pd
 
 from neuralrace.api.arguments import checked_arguments
 from neuralrace.api.specification import python_errors, specify
-from neuralrace.board.stored import board_file, stored_board, where_it_holds
+from neuralrace.board.held_out import configured
+from neuralrace.board.stored import stored_board, where_it_holds
 from neuralrace.board.theories import Theory
 from neuralrace.board.theories import theories as all_theories
+from neuralrace.errors import UserError
 
 
 @checked_arguments(specify)
@@ -16,9 +18,9 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
     """All theories, what each assumes, whether it applies to your network, and where it holds.
 
     Args:
-        x: inputs, an array (sample, input); or a dataset by its name or as a mapping; None to list
-            the theories only.
-        y: targets, an array (sample, output); None with a dataset.
+        x: as in `specify`: an array (sample, input), or the name or mapping of a dataset; None to
+            list the theories only.
+        y: as in `specify`.
         **options: all other arguments of `specify`.
 
     Returns:
@@ -37,10 +39,12 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
         >>> list(table.index[table["unmet"] == ""])
         ['aligned_modes', 'flow', 'symmetric_start']
     """
+    if x is None and (y is not None or options):
+        raise UserError("is missing", key="x", remedy="give data, or no argument to list theories")
     cell = None if x is None else specify(x, y, **options)
     with python_errors(options.get("network")):
         found = all_theories(cell)
     table = pd.DataFrame(found, columns=list(Theory._fields)).set_index("solution")
-    board = stored_board(board_file())
+    board = stored_board(configured("board.json"))
     table["holds"] = [where_it_holds(board, name) for name in table.index]
     return table.sort_values("unmet", key=lambda column: column != "", kind="stable")

@@ -31,7 +31,7 @@ SCORES = {name: text for name, (_, text) in METRICS["theory_scores"].declaration
 """Meaning of each score."""
 STATISTICS = ("mean", "low", "high")
 LONG_NAMES = {
-    "holds_share": "share of the points of a task's grid at which the loss error is below 0.1",
+    "holds_share": "share of a task's grid at which an entry applies with a loss error below 0.1",
     "holds_from": "smallest init scale at which the loss error, mean over seeds, is below 0.1",
     "holds_until": "largest init scale at which the loss error, mean over seeds, is below 0.1",
     "task": "task of the benchmark",
@@ -52,10 +52,10 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
     Returns:
         A tree. Its node `summary` has a variable for each score, (task, entry, statistic): the
         median over the points of the task's grid (init scale and axis), then mean and interval over
-        seeds; and `holds_share`, the share of points at which the loss error is below 0.1. A node
-        for each task has the scores of all runs, (value, init_scale, seed, entry), and `holds_from`
-        and `holds_until`, (value, entry). A score is NaN where an entry does not
-        apply or does not predict the quantity.
+        seeds; and `holds_share`, the share of points at which an entry applies with a loss error
+        below 0.1. A node for each task has the scores of all runs, (value, init_scale, seed,
+        entry), and `holds_from` and `holds_until`, (value, entry). A score is NaN where an entry
+        does not apply or does not predict the quantity.
 
     Example:
         >>> import neuralrace as nr
@@ -123,7 +123,9 @@ def _summary(task: xr.Dataset) -> xr.Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of entries that do not predict a quantity
         by_seed = task[[name for name in SCORES if name in task]].median(points)
-    by_seed["holds_share"] = (error < GOOD).where(error.notnull()).mean(points)
+    # of the whole grid, without diverged runs: where an entry does not apply, it does not hold
+    by_seed["holds_share"] = (error < GOOD).where(error.notnull().any("entry")).mean(points)
+    by_seed["holds_share"] = by_seed["holds_share"].where(error.notnull().any(points))
     return by_seed.map(_interval)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import yaml
 from pydantic import Field, model_validator
 
+from neuralrace.config.bundled import root
 from neuralrace.config.load import config_folder, read_file, validate
 from neuralrace.config.location import Location
 from neuralrace.config.sweep import names
@@ -28,6 +29,7 @@ PAPER = "benchmark"
 """Name under which the tasks stand among the experiments."""
 MOST_DRAWS = 10**6
 """Numbers of random draws are below this."""
+HEADING = re.compile(r"# Held-out tasks of draw (\d+),")
 DIGITS = 3
 """Significant digits of a drawn number."""
 
@@ -58,14 +60,15 @@ class HeldOut(ConfigModel):
     """Laws by dotted key."""
 
 
-def tasks_file() -> Path:
-    """The configuration of the benchmark's tasks."""
-    return config_folder() / PAPER / "tasks.yaml"
+def configured(name: str) -> Path:
+    """A file of the benchmark in the configuration of this folder, or else the bundled one.
 
-
-def findings_file() -> Path:
-    """What is stated about the board."""
-    return config_folder() / PAPER / "findings.yaml"
+    Args:
+        name: `tasks.yaml`, `held_out.yaml` (laws), `findings.yaml` (what is stated about the
+            board) or `board.json` (the board of the release).
+    """
+    own = config_folder() / PAPER / name
+    return own if own.is_file() else root() / "config" / PAPER / name
 
 
 def is_held_out(task: str) -> bool:
@@ -82,8 +85,8 @@ def drawn_tasks(number: int) -> dict[str, Any]:
     Raises:
         UserError: the laws or the tasks cannot be read.
     """
-    tasks = read_file(tasks_file())["experiments"][PAPER]
-    path = config_folder() / PAPER / "held_out.yaml"
+    tasks = read_file(configured("tasks.yaml"))["experiments"][PAPER]
+    path = configured("held_out.yaml")
     laws = read_mapping(path)
     whole = Location({str(path): laws})
     drawn = {}
@@ -109,20 +112,20 @@ def drawn_tasks(number: int) -> dict[str, Any]:
 
 
 def write_drawn_tasks(path: Path, number: int | None = None) -> Path:
-    """Writes a configuration of drawn tasks, unless there is one and no number is given.
+    """Writes a configuration of drawn tasks, or brings it up to date.
 
     Args:
         path: of the configuration.
-        number: of the draw; a random one when absent.
+        number: of the draw; when absent that of the file, and a random one if there is none.
 
     Raises:
         UserError: the laws or the tasks cannot be read, or the file cannot be written.
     """
-    if number is not None or not path.is_file():
-        number = secrets.randbelow(MOST_DRAWS) if number is None else number
-        text = yaml.safe_dump(drawn_tasks(number), sort_keys=False)
-        heading = f"# Held-out tasks of draw {number}, by the laws of config/{PAPER}/held_out.yaml"
-        write_text(f"{heading}\n{text}", path)
+    known = HEADING.match(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if number is None:
+        number = int(known[1]) if known else secrets.randbelow(MOST_DRAWS)
+    heading = f"# Held-out tasks of draw {number}, by the laws of config/{PAPER}/held_out.yaml"
+    write_text(f"{heading}\n{yaml.safe_dump(drawn_tasks(number), sort_keys=False)}", path)
     return path
 
 

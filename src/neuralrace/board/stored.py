@@ -16,7 +16,6 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.board.build import STATISTICS, SUMMARY, tasks_of
-from neuralrace.config.load import config_folder
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import write_text
 
@@ -24,11 +23,6 @@ DIGITS = 4
 """Significant digits of stored numbers."""
 HELD = ("holds_from", "holds_until")
 TASK_ATTRIBUTES = ("axis", "family", "held_out", "spec_sha256")
-
-
-def board_file() -> Path:
-    """The board of the release."""
-    return config_folder() / "benchmark" / "board.json"
 
 
 def store(board: xr.DataTree, path: Path, commit: str) -> None:

@@ -159,6 +159,8 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not path.exists():
+            raise UserError("there is no such file", file=path, remedy="check its name") from None
         raise UserError(
             f"cannot be read ({error})",
             file=path,

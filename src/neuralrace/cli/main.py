@@ -152,7 +152,8 @@ def list_(kind: str | None, as_json: bool) -> None:
     from neuralrace.cli.show import layout
 
     if kind is None:
-        return click.echo(layout({each: len(descriptions(each)) for each in KINDS}, as_json))
+        click.echo(layout({each: len(descriptions(each)) for each in KINDS}, as_json))
+        return None if as_json else click.echo("# names and meaning: neuralrace list metrics")
     if kind not in KINDS:
         remedy = f"{did_you_mean(kind, KINDS)}choose one of {', '.join(KINDS)}"
         raise UserError("is no kind of name", value=kind, remedy=remedy)
@@ -167,11 +168,12 @@ def keys(prefix: str) -> None:
     Each key comes with its meaning, type and default. With PREFIX, only the keys inside it are
     listed.
     """
-    from neuralrace.config.manual import key_lines
+    from neuralrace.config.manual import key_lines, sections
 
     lines = key_lines(prefix)
     if not lines:
-        remedy = "`neuralrace keys` lists all"
+        known = {key.path for section in sections() for key in section.keys}
+        remedy = f"{did_you_mean(prefix, sorted(known))}`neuralrace keys` lists all"
         raise UserError("no key begins with it", value=prefix, remedy=remedy)
     click.echo("\n".join(lines))
 
@@ -197,7 +199,8 @@ def show(what: str, configfile: Sequence[Path], as_json: bool) -> None:
     plan = _plan(_configuration([what], configfile, None))
     stale = stale_files(Path(plan.results), plan.cells)
     cells = {
-        name: {"to_make": stale.get(name, [])} | about_cell(cell, plan.gpus_each > 0)
+        name: {"to_make": stale.get(name, [] if as_json else "nothing (up to date)")}
+        | about_cell(cell, plan.gpus_each > 0)
         for name, cell in plan.cells.items()
     }
     return click.echo(layout(cells, as_json))
@@ -219,11 +222,12 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
     to it, and for all others the reason why not. Where a theory holds is told by the benchmark:
     the init scales at which it misses the loss by less than a tenth, for each task.
     """
-    from neuralrace.board.stored import board_file, stored_board, where_it_holds
+    from neuralrace.board.held_out import configured
+    from neuralrace.board.stored import stored_board, where_it_holds
     from neuralrace.board.theories import theories
     from neuralrace.cli.show import layout
 
-    board = stored_board(board_file())
+    board = stored_board(configured("board.json"))
     cells = _plan(_configuration([what], configfile, None)).cells if what else {"": None}
     shown = {}
     for name, cell in cells.items():
@@ -300,14 +304,20 @@ def benchmark(
     of `benchmark`. The board is kept in `<results>/benchmark.md`, `.csv` and `.nc`. A second call
     computes only what is new.
     """
-    from neuralrace.board.held_out import tasks_file, write_drawn_tasks
+    from neuralrace.board.held_out import configured, write_drawn_tasks
+    from neuralrace.config.load import read_file
     from neuralrace.extensions.registry import SOLUTIONS
+    from neuralrace.metrics.benchmark import OTHER_SEEDS
 
-    for entry in only:
-        SOLUTIONS.known(entry)
-    folder = Path(results or "results")
+    for entry in set(only) - {OTHER_SEEDS}:
+        try:
+            SOLUTIONS.known(entry)
+        except UserError as error:
+            raise error.replaced(key="--only") from None
+    chosen = [results, *(read_file(path).get("results") for path in reversed(configfile))]
+    folder = Path(next((str(name) for name in chosen if name), "results"))
     drawn = write_drawn_tasks(folder / "benchmark" / "held_out.yaml", draw)
-    settings = [tasks_file(), drawn, *configfile]
+    settings = [configured("tasks.yaml"), drawn, *configfile]
     files = _configuration(["benchmark"], settings, results)
     if status := _snakemake(["benchmark"], files, settings, cores, profile):
         return status
@@ -396,6 +406,7 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
     With ID, every detail of one of them. The claims have to be judged first: `snakemake --cores all
     claims`.
     """
+    from neuralrace.claims.pages import HEADINGS
     from neuralrace.claims.table import read_tables
     from neuralrace.cli.show import layout
 
@@ -404,7 +415,12 @@ def claims(id: str | None, results: Path, as_json: bool) -> None:
     if id is None:
         keys = ("status", "measured", "interval", "statement")
         shown = {name: {k: row[k] for k in keys if k in row} for name, row in rows.items()}
-        return click.echo(layout(shown, as_json, digits=6))
+        click.echo(layout(shown, as_json, digits=6))
+        used = {claim.status for claim in claims} if not as_json else set()
+        for status, (_, meaning) in HEADINGS.items():
+            if status in used:
+                click.echo(f"# {status}: {meaning}")
+        return None
     if id not in rows:
         raise UserError(
             f"is no claim or finding of {results}",
@@ -533,6 +549,12 @@ def _configuration(
             raise UserError("is no name of an experiment", file=name, remedy=remedy)
     names = names or [name for path in extra for name in experiments(files[str(path)])]
     if not names and config_folder() != Path("config"):
+        if extra:
+            raise UserError(
+                f"holds no experiments, but {', '.join(files[str(extra[-1])]) or 'nothing'}",
+                file=extra[-1],
+                remedy="write them below `experiments:`, or name what to run",
+            )
         raise UserError(
             "there is no config/*/experiments.yaml in this folder",
             remedy="name what to run: a paper, an experiment or a cell of `neuralrace list "
@@ -581,6 +603,14 @@ def _snakemake(
     # JSON, as Snakemake parses values as YAML; with blanks around, as it strips outer quotes
     pairs = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
     command += ["--config", *pairs, "--", *targets]
+    if dry_run:
+        done = subprocess.run(  # noqa: S603
+            command, env=os.environ | _home(), stdout=subprocess.PIPE, text=True, check=False
+        )
+        # Snakemake counts the jobs before and after their list, which the profile leaves out
+        counts = re.search(r"Job stats:\n(?:.+\n)+\n", done.stdout)
+        click.echo(done.stdout.replace(counts[0], "", 1) if counts else done.stdout, nl=False)
+        return done.returncode
     with subprocess.Popen(command, env=os.environ | _home()) as process:  # noqa: S603
         with suppress(KeyboardInterrupt):  # Snakemake gets the signal too, and first stops its jobs
             return process.wait()

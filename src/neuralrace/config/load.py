@@ -6,7 +6,9 @@ A configuration holds `experiments: {paper: {experiment: ...}}`. An experiment i
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +38,7 @@ PROBLEMS = {
     "union_tag_not_found": "expected a mapping with {discriminator}, which says what it is",
     "union_tag_invalid": "has no choice of the name {tag!r}; {similar}there are {expected_tags}",
     "missing": "is required and missing",
-    "extra_forbidden": "unknown key; `neuralrace keys` lists all",
+    "extra_forbidden": "unknown key; {similar}`neuralrace keys` lists all",
 }
 """Problem by type of a validation error, where Pydantic's own message speaks of Python."""
 
@@ -148,6 +150,17 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
     return Plan(**dict(settings), cells=cells)
 
 
+@cache
+def _known_keys() -> frozenset[str]:
+    """All keys, dotted: those of the whole workflow, and those of an experiment."""
+    from neuralrace.config.manual import config_schema  # a mistake alone has time for it
+
+    schema = config_schema()
+    return frozenset(
+        {*schema["properties"], *schema["$defs"]["Cell"]["properties"]["sweep"]["properties"]}
+    )
+
+
 def _cell(swept: SweptCell) -> Cell:
     """The validated cell; in place of `applicable` it has the solutions that apply."""
     raw, location = swept.specification, swept.location
@@ -222,7 +235,7 @@ def _error(detail: ErrorDetails, raw: Any, location: Location) -> UserError:
         except (KeyError, IndexError, TypeError):
             node = None
     location = location.inside(*path)
-    context: dict[str, Any] = detail.get("ctx", {})
+    context: dict[str, Any] = detail.get("ctx", {}) | {"path": path, "value": detail["input"]}
     error = context.get("error")
     if not isinstance(error, UserError):
         error = UserError(shorten(str(error or _problem(detail["type"], context, detail["msg"]))))
@@ -238,9 +251,25 @@ def _error(detail: ErrorDetails, raw: Any, location: Location) -> UserError:
 
 
 def _problem(kind: str, context: dict[str, Any], message: str) -> str:
-    tag = shorten(str(context.get("tag")), 80)
-    tags = context.get("expected_tags", "").replace("'", "").split(", ")
-    similar = did_you_mean(tag, tags)
-    return PROBLEMS.get(kind, "{message}").format(
+    """The problem in words, with what was probably meant."""
+    value, tag = context["value"], shorten(str(context.get("tag")), 80)
+    scalar = isinstance(value, str | int | float) and not isinstance(value, bool)
+    if kind == "extra_forbidden":
+        *outer, name = context["path"]
+        inside = ".".join(part for part in outer if not part.isdigit())
+        keys = (key.rpartition(".") for key in _known_keys())
+        similar = did_you_mean(name, [last for parent, _, last in keys if parent == inside])
+    elif kind == "literal_error":
+        similar = did_you_mean(str(value), re.findall(r"'(\w+)'", context["expected"]))
+        message += f"; {similar}".rstrip(" ;")
+    else:
+        tags = context.get("expected_tags", "").replace("'", "").split(", ")
+        similar = did_you_mean(tag, tags)
+    problem = PROBLEMS.get(kind, "{message}").format(
         **context | {"tag": tag, "similar": similar, "message": message}
     )
+    if kind == "tuple_type" and scalar:
+        problem += f"; put it into brackets: [{value!r}]"
+    if kind == "dict_type" and isinstance(value, str):  # a name in the place of a choice
+        problem += f", such as {{name: {shorten(value, 80)}}}"
+    return problem

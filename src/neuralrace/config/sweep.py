@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from neuralrace.config.location import KeyPath, Location
 from neuralrace.config.settings import LONGEST_NAME
+from neuralrace.errors import UserError
 
 NAME = r"[a-z][a-z0-9_]{0,99}"
 """Pattern of the names of papers, experiments and keys."""
@@ -41,6 +42,8 @@ def names(value: Any, location: Location, pattern: str = NAME) -> Mapping[str, A
     Raises:
         UserError: it is no mapping, or a key does not match the pattern.
     """
+    if value is None:
+        raise location.located(UserError("is empty", remedy="write keys and values below it"))
     if not isinstance(value, Mapping):
         location.refuse(value, "a mapping of keys to values")
     for key in value:

@@ -103,6 +103,10 @@ def read_yaml(path: Path) -> Any:
         return Loader(text).get_single_data()
     except UserError as error:
         raise error.replaced(file=str(path)) from None
+    except FileNotFoundError:
+        raise UserError("there is no such file", file=path, remedy="check its name") from None
+    except IsADirectoryError:
+        raise UserError("is a folder", file=path, remedy="name a file in it") from None
     except OSError as error:
         problem, remedy = str(error.strerror), "check its name and permissions"
     except UnicodeDecodeError as error:
@@ -132,6 +136,9 @@ def read_mapping(path: Path, after_snakemake: bool = False) -> Mapping[str, Any]
         UserError: the file is no mapping, or asks to run code; see also `read_yaml`.
     """
     content = read_yaml(path)
+    if content is None:
+        remedy = "begin with `experiments:`, as the file that `neuralrace new mine` writes"
+        raise UserError("is empty", file=path, remedy=remedy)
     if not isinstance(content, Mapping):
         raise UserError("expected a mapping of keys to values at the top", file=path)
     if YTE in content:

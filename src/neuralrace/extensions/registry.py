@@ -234,7 +234,7 @@ class Registry(Mapping[str, Entry[D]]):
         if name not in self:
             similar = did_you_mean(name, self)
             remedy = f"{similar}`neuralrace list {self.kind}` lists all"
-            raise UserError(f"no such {self.kind[:-1]}", remedy=remedy)
+            raise UserError(f"no such {self.kind[:-1]}", value=name, remedy=remedy)
         return name
 
     @cached_property

@@ -76,9 +76,10 @@ def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset
     A run that several cells contain must be equal in all of them, except for rounding; the first is
     kept.
 
-    Numbers are sorted, and other values are labels: `8x4` for a list, `none` for an empty list or
-    a missing key. Combinations that no cell has are NaN, and so are entries, such as times, that
-    only other cells have. Axes without labels, such as the units of a layer, are numbered from 1.
+    Numbers are sorted. Other values are labels in the order of the cells: `8x4` for a list, `none`
+    for an empty list or a missing key. Combinations that no cell has are NaN, and so are entries,
+    such as times, that only other cells have. Axes without labels, such as the units of a layer,
+    are numbered from 1.
 
     Args:
         cells: the result of `open_results`, `open_tree` or `simulate`, a list of these, or a
@@ -132,7 +133,9 @@ def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset
     others = {key: ("cell", specs[key]) for key in swept if key not in (*dims, *along)}
     sweep = _concatenate(joined, "cell", "all")
     sweep = sweep.assign_coords(xr.Coordinates.from_pandas_multiindex(index, "cell"))
-    return sweep.assign_coords(others).unstack("cell").transpose(*dims, ...)
+    sweep = sweep.assign_coords(others).unstack("cell").transpose(*dims, ...)
+    labels = {key: index.unique(key) for key in dims if index.unique(key).dtype.kind not in "iuf"}
+    return sweep.sel(labels)
 
 
 def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Int
 from pydantic import ValidationError
 
 from neuralrace.config.cell import Cell, flatten_keys
+from neuralrace.config.parts import PARTS
 from neuralrace.config.variables import REGISTRIES, FileKind, why_absent
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.datasets.image_domains import (
@@ -470,6 +471,12 @@ def cells_of(tree: xr.DataTree) -> list[CellResults]:
         files: dict[str, Any] = {
             kind: node[kind].to_dataset() for kind in REGISTRIES if kind in node.children
         }
+        if files and "spec" in node.attrs:  # of `simulate`: once for all datasets
+            whole = Cell.model_validate_json(node.attrs["spec"])
+            for kind in REGISTRIES:
+                if kind in files:
+                    part = whole.only(PARTS[kind])
+                    files[kind] = files[kind].assign_attrs(spec=part.canonical())
         if files and all("spec" in file.attrs for file in files.values()):
             attrs = node.attrs | next(iter(files.values())).attrs
             name = cell_name({str(key): value for key, value in attrs.items()})
@@ -524,7 +531,9 @@ def open_results(
         cells = [each for each in folders if any(path.suffix == ".nc" for path in _inside(each))]
         if not cells:
             raise UserError(
-                "no results found", file=folder, remedy="run `snakemake --cores all figures`"
+                "no results found",
+                file=folder,
+                remedy="run `neuralrace run deep_linear/staircase`, or name another folder",
             )
         cell_ids = [path.relative_to(root).as_posix() for path in cells]
     try:

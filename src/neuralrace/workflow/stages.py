@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
+from neuralrace.config.cell import Cell, Ensemble
+from neuralrace.config.parts import PARTS
 from neuralrace.config.variables import FileKind
 from neuralrace.results.checksums import fingerprint, recorded_fingerprint
 from neuralrace.results.provenance import Stage, code_sha256
@@ -15,13 +16,11 @@ STAGES: dict[FileKind, Stage] = {"trajectory": "train", "theory": "solve", "metr
 def specifications(cell: Cell) -> dict[FileKind, Ensemble]:
     """The part of a cell's specification that each of its files depends on.
 
-    Each part is as small as possible, so that another metric retrains nothing. A cell without
-    solutions has no theory.
+    A cell without solutions has no theory.
     """
-    theory: dict[FileKind, Ensemble] = (
-        {"theory": cell.only(SolvedEnsemble)} if cell.solutions else {}
-    )
-    return {"trajectory": cell.only(Ensemble), **theory, "metrics": cell}
+    return {
+        kind: cell.only(part) for kind, part in PARTS.items() if kind != "theory" or cell.solutions
+    }
 
 
 def code(kind: FileKind, specification: Ensemble) -> str:
