@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from neuralrace.config.variables import RUN_AXES
 from neuralrace.extensions.registry import SOLUTIONS, Metric
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.metrics.values import Values, crossing_time
@@ -94,9 +95,10 @@ def theory_scores(cell: CellResults) -> Values:
 
 def _predicted(cell: CellResults, variable: str, simulated: xr.DataArray) -> xr.DataArray:
     """What each entry predicts of a simulated variable, along `entry`."""
-    finite = simulated.notnull()  # a diverged run says nothing of the others
-    count = finite.sum("seed") - finite
-    others = (simulated.sum("seed") - simulated) / count.where(count > 0)
+    finite = simulated.notnull().all([dim for dim in simulated.dims if dim not in RUN_AXES])
+    known = simulated.where(finite)  # a diverged run says nothing of the others
+    count = finite.sum("seed") - 1
+    others = (known.sum("seed") - known) / count.where(count > 0)
     others = others.expand_dims(entry=[OTHER_SEEDS])
     if variable not in cell.theory:
         unknown = [*cell.spec.solutions, OTHER_SEEDS]
