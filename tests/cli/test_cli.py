@@ -123,6 +123,8 @@ def test_lists_are_read_from_configuration_and_docstrings(output, monkeypatch, c
     assert output("list", "experiments")["deep_linear/staircase"] == description
     assert output("list", "metrics")["alignment"].endswith(".")
     assert output("list")["datasets"] == len(output("list", "datasets")) == len(CLASSES["datasets"])
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out.endswith("# names and meaning: neuralrace list metrics\n")
     assert main(["list", "optimisers"]) == 0
     assert "sgd: 'Plain gradient descent: " in capsys.readouterr().out
 
@@ -481,7 +483,9 @@ def test_new_paper_runs_outside_of_any_clone_and_without_claims(tmp_path):
         assert not (tmp_path / folder).exists()
     (tmp_path / "config").mkdir()
     (tmp_path / "mine").rename(tmp_path / "config/mine")
-    assert ONE_TRAINING.search(outside(tmp_path, "run", "-n", "--cores", "1"))
+    printed = outside(tmp_path, "run", "-n", "--cores", "1")
+    assert ONE_TRAINING.search(printed)
+    assert printed.count("Job stats:") == 1
 
 
 @pytest.mark.workflow

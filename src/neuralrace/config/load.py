@@ -151,14 +151,13 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
 
 
 @cache
-def _known_keys() -> frozenset[str]:
-    """All keys, dotted: those of the whole workflow, and those of an experiment."""
+def _known_keys(model: type[ConfigModel]) -> frozenset[str]:
+    """All keys, dotted: those of an experiment, or those of the whole workflow."""
     from neuralrace.config.manual import config_schema  # a mistake alone has time for it
 
     schema = config_schema()
-    return frozenset(
-        {*schema["properties"], *schema["$defs"]["Cell"]["properties"]["sweep"]["properties"]}
-    )
+    of_cell = schema["$defs"]["Cell"]["properties"]["sweep"]["properties"]
+    return frozenset(of_cell if issubclass(model, Cell) else schema["properties"])
 
 
 def _cell(swept: SweptCell) -> Cell:
@@ -211,7 +210,7 @@ def validate(model: type[M], raw: Any, location: Location) -> M:
         }
         # Pydantic also calls a list too short if its items are wrong
         mistakes = [d for d in details if d["type"] != "too_short" or d["loc"] not in parents]
-        errors = [_error(detail, raw, location) for detail in mistakes[:MOST_MESSAGES]]
+        errors = [_error(detail, raw, location, model) for detail in mistakes[:MOST_MESSAGES]]
         if len(mistakes) == 1:
             raise errors[0] from None
         more = len(mistakes) - len(errors)
@@ -220,7 +219,9 @@ def validate(model: type[M], raw: Any, location: Location) -> M:
         raise UserError("\n".join(lines)) from ExceptionGroup("mistakes", errors)
 
 
-def _error(detail: ErrorDetails, raw: Any, location: Location) -> UserError:
+def _error(
+    detail: ErrorDetails, raw: Any, location: Location, model: type[ConfigModel]
+) -> UserError:
     """A validation error with file, key and value."""
     path: list[str] = []
     node: Any = raw
@@ -235,7 +236,11 @@ def _error(detail: ErrorDetails, raw: Any, location: Location) -> UserError:
         except (KeyError, IndexError, TypeError):
             node = None
     location = location.inside(*path)
-    context: dict[str, Any] = detail.get("ctx", {}) | {"path": path, "value": detail["input"]}
+    context: dict[str, Any] = detail.get("ctx", {}) | {
+        "path": path,
+        "value": detail["input"],
+        "model": model,
+    }
     error = context.get("error")
     if not isinstance(error, UserError):
         error = UserError(shorten(str(error or _problem(detail["type"], context, detail["msg"]))))
@@ -257,7 +262,7 @@ def _problem(kind: str, context: dict[str, Any], message: str) -> str:
     if kind == "extra_forbidden":
         *outer, name = context["path"]
         inside = ".".join(part for part in outer if not part.isdigit())
-        keys = (key.rpartition(".") for key in _known_keys())
+        keys = (key.rpartition(".") for key in _known_keys(context["model"]))
         similar = did_you_mean(name, [last for parent, _, last in keys if parent == inside])
     elif kind == "literal_error":
         similar = did_you_mean(str(value), re.findall(r"'(\w+)'", context["expected"]))
