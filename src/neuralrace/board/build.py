@@ -27,7 +27,9 @@ BASELINES = (
     OTHER_SEEDS,
 )
 """Entries that every theory is to be compared with."""
-SCORES = {name: text for name, (_, text) in METRICS["theory_scores"].declaration.variables.items()}
+SCORES = {
+    name: each.long_name for name, each in METRICS["theory_scores"].declaration.outputs.items()
+}
 """Meaning of each score."""
 STATISTICS = ("mean", "low", "high")
 LONG_NAMES = {

@@ -130,16 +130,16 @@ def write_drawn_tasks(path: Path, number: int | None = None) -> Path:
 
 
 def _value(law: Law, rng: np.random.Generator) -> Any:
-    whole = isinstance(law.low, int) and isinstance(law.high, int)
-    values = (
-        rng.integers(law.low, law.high, law.count or 1, endpoint=True)
-        if whole
-        else (_rounded(v, law) for v in rng.uniform(law.low, law.high, law.count or 1))
-    )
-    numbers = sorted((int(v) if whole else float(v) for v in values), reverse=True)
+    low, high, count = law.low, law.high, law.count or 1
+    numbers: list[int | float]
+    if isinstance(low, int) and isinstance(high, int):
+        numbers = [*map(int, rng.integers(low, high, count, endpoint=True))]
+    else:
+        numbers = [_rounded(float(value), law) for value in rng.uniform(low, high, count)]
+    numbers.sort(reverse=True)
     return numbers if law.count else numbers[0]
 
 
-def _rounded(value: float, law: Law) -> float:
+def _rounded(value: float, law: Law) -> int | float:
     digits = DIGITS - 1 - floor(log10(abs(value))) if value else 0
     return min(max(round(value, digits), law.low), law.high)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from math import exp
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,8 +89,8 @@ def lines(board: xr.DataTree, only: Collection[str] = ()) -> Iterator[str]:
 def frame(board: xr.DataTree) -> pd.DataFrame:
     """The summary as a table: a row for each task, entry and score that is assessed."""
     scores = board[SUMMARY].to_dataset()
-    table = scores.to_array("score").to_series()
-    wide = table.unstack("statistic")[list(STATISTICS)].dropna(subset="mean")
+    long: Any = scores.to_array("score").to_series()
+    wide = long.unstack("statistic")[list(STATISTICS)].dropna(subset="mean")
     rows = wide.reset_index()[["task", "entry", "score", *STATISTICS]]
     order = {name: number for number, name in enumerate(tasks_of(board))}
     return rows.sort_values("task", key=lambda column: column.map(order), kind="stable")
@@ -97,8 +98,8 @@ def frame(board: xr.DataTree) -> pd.DataFrame:
 
 def _overview(board: xr.DataTree) -> str:
     """Share of the grid at which each entry holds, by task."""
-    share = board[SUMMARY]["holds_share"].sel(statistic="mean").to_pandas().T
-    share = share.dropna(how="all")
+    table: Any = board[SUMMARY].dataset["holds_share"].sel(statistic="mean").to_pandas()
+    share = table.T.dropna(how="all")
     heading = ["share of the grid", *share.columns]
     rows = [
         [f"`{entry}`", *("" if np.isnan(value) else f"{value:.2f}" for value in row)]

@@ -51,11 +51,14 @@ def _theory(name: str, ensemble: SolvedEnsemble | None) -> Theory:
     source = re.search(r"(?s)^Source: (.+?)(?=\n\n|\Z)", entry.text, re.MULTILINE)
     reason = unmet(ensemble, entry.declaration.requires, data=True) if ensemble else None
     return Theory(
-        name,
-        " ".join(entry.text.partition("\n\n")[0].split()),
-        *map(_in_words, (network, data, start, training)),
-        " ".join(source[1].split()) if source else "",
-        str(reason or ""),
+        solution=name,
+        says=" ".join(entry.text.partition("\n\n")[0].split()),
+        network=_in_words(network),
+        data=_in_words(data),
+        start=_in_words(start),
+        training=_in_words(training),
+        source=" ".join(source[1].split()) if source else "",
+        unmet=str(reason or ""),
     )
 
 

@@ -67,7 +67,7 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
         and scores["loss_error"].sel(entry=entry).notnull().any()
     }
     if not tasks:
-        known = sorted({str(e) for n in tasks_of(board) for e in board[n]["entry"].values})
+        known = sorted({str(e) for n in tasks_of(board) for e in board[n].dataset["entry"].values})
         remedy = f"there is {', '.join(known)}"
         raise UserError("predicts the loss of no task", key="entry", value=entry, remedy=remedy)
     with style.rc_context():

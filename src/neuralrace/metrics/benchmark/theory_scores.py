@@ -1,5 +1,7 @@
 """Scores of every solution of a cell, and of the mean of other seeds."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -51,7 +53,7 @@ def theory_scores(cell: CellResults) -> Values:
     reached = crossing_time(-loss, -halfway, cell.flow_time)
     expected = crossing_time(-predicted, -halfway, cell.flow_time)
     first, last = (float(cell.flow_time[at]) for at in (1, -1))
-    ratio = abs(np.log(expected.fillna(last).clip(first) / reached.clip(first)))
+    late: Any = np.log(expected.fillna(last).clip(first) / reached.clip(first))
     known = predicted.notnull().all("time")
     shifted = _delayed(predicted, (reached - expected).fillna(0), cell.flow_time)
     error = {"loss": abs(predicted - loss) / initial, "shape": abs(shifted - loss) / initial}
@@ -59,7 +61,7 @@ def theory_scores(cell: CellResults) -> Values:
         "loss_error": error["loss"].max("time", skipna=False),
         # a theory that was late predicts nothing beyond its end
         "loss_shape_error": error["shape"].max("time").where(known & loss.notnull().all("time")),
-        "halfway_time_log_ratio": ratio.where(known),
+        "halfway_time_log_ratio": abs(late).where(known),
         "initial_loss_error": error["loss"].isel(time=0, drop=True),
         "final_loss_error": error["loss"].isel(time=-1, drop=True),
     }
