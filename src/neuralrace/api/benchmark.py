@@ -82,10 +82,7 @@ def benchmark(
         raise UserError(problem, key="entries", value=min(clash), remedy="rename the function")
     for name in named:
         if name != APPLICABLE:
-            try:
-                SOLUTIONS.known(name)
-            except UserError as error:
-                raise error.replaced(key="entries") from None
+            SOLUTIONS.known(name, "entries")
     finished = []
     for number, (name, cell) in enumerate(cells := _cells(task, named), 1):
         report(f"{name.removeprefix(f'{PAPER}/')}: cell {number} of {len(cells)}")

@@ -307,10 +307,7 @@ def benchmark(
     from neuralrace.extensions.registry import SOLUTIONS
 
     for entry in only:
-        try:
-            SOLUTIONS.known(entry)
-        except UserError as error:
-            raise error.replaced(key="--only") from None
+        SOLUTIONS.known(entry, "--only")
     folder = Path(results or "results")
     drawn = write_drawn_tasks(folder / "benchmark" / "held_out.yaml", draw)
     settings = [tasks_file(), drawn, *configfile]
