@@ -95,7 +95,7 @@ DRAW ?= 1
 .PHONY: board
 board: $(RUNNING) ## score all theories, and keep the board and its pictures for the site
 	$(BIN)/neuralrace benchmark --draw $(DRAW)
-	$(BIN)/python -m neuralrace.board.stored results/benchmark.nc config/benchmark/board.json $$(git rev-parse HEAD)
+	$(BIN)/python -m neuralrace.board.stored results config/benchmark/board.json $$(git rev-parse HEAD)
 	rm -rf figures/slim/benchmark && cp -r figures/benchmark figures/slim/benchmark
 	rm figures/slim/benchmark/board.sha256
 

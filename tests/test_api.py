@@ -498,7 +498,8 @@ def test_package_loads_nothing_before_it_is_used():
         "import neuralrace as nr\n"
         "new = {name.partition('.')[0] for name in {*sys.modules} - before}\n"
         "print(sorted(new - {*sys.stdlib_module_names}))\n"
-        "print(nr.theory.__name__, nr.figures.deep_linear.__name__)"
+        "print(nr.theory.__name__, nr.figures.deep_linear.__name__)\n"
+        "import gc; assert gc.isenabled()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded, names = done.stdout.splitlines()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from neuralrace.board.build import tasks_of
 from neuralrace.board.pages import markdown
-from neuralrace.board.stored import stored_board, where_it_holds
+from neuralrace.board.stored import stored_board, stored_findings, where_it_holds
 from neuralrace.board.theories import Theory, theories
 
 PICTURES = "figures/slim/benchmark"
@@ -35,8 +35,9 @@ KINDS = {
 
 def pages(repository: Path) -> dict[str, str]:
     """The pages by where they stand in the site."""
-    board = stored_board(repository / "config" / "benchmark" / "board.json")
-    title, _, rest = markdown(board).partition("\n\n")
+    path = repository / "config" / "benchmark" / "board.json"
+    board = stored_board(path)
+    title, _, rest = markdown(board, stored_findings(path)).partition("\n\n")
     entries = {str(entry) for name in tasks_of(board) for entry in board[name]["entry"].values}
     maps = [
         f"### {entry}\n\n![Where {entry} holds]({PICTURES}/maps/{entry}.png)"

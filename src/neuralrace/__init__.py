@@ -11,6 +11,7 @@ Each subpackage is about one concept: datasets, networks, training, theory, resu
 claims, figures.
 """
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,23 @@ def __getattr__(name: str) -> Any:
 
         return version("neuralrace")
     if name in _SUBPACKAGES:
-        return import_module(f"neuralrace.{name}")
+        return _imported(name)
     if name in _MODULES:
-        return getattr(import_module(f"neuralrace.{_MODULES[name]}"), name)
+        return getattr(_imported(_MODULES[name]), name)
     raise AttributeError(f"module 'neuralrace' has no attribute {name!r}")
+
+
+def _imported(module: str) -> Any:
+    """A module of this package."""
+    # The garbage collector would look again and again at 200,000 objects of JAX, Flax and xarray,
+    # none of which can go: a seventh of the time of imports.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(f"neuralrace.{module}")
+    finally:
+        if collects:
+            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuralrace.cli.show import about_cell
 from neuralrace.config import load
 from neuralrace.config.cell import Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_plan
@@ -739,3 +740,42 @@ def test_an_unknown_name_cannot_be_selected(name):
     with pytest.raises(UserError, match="no such paper, experiment or cell") as caught:
         only("paper", name)
     assert (caught.value.file, caught.value.key, caught.value.value) == (BASE, "only", repr(name))
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"network.hidden": [6, 6]}, {"network": RELU}, {"dataset": {"name": "xor"}}]
+)
+def test_applicable_stands_for_all_theory_that_show_says_holds(changes):
+    cell = plan_of(changes | {"solutions": "applicable"}).cells["paper/experiment/main"]
+    assert list(cell.solutions) == about_cell(cell, False)["theory_that_holds"]
+
+
+def test_applicable_differs_between_cells_of_a_sweep():
+    cells = plan_of(
+        {"solutions": "applicable", "sweep": {"network.hidden": [[6], [6, 6]]}}
+    ).cells.values()
+    one, two = (set(cell.solutions) for cell in cells)
+    assert "exact" in one - two
+    assert two
+
+
+def test_applicable_may_be_a_value_of_a_sweep():
+    cells = plan_of({"sweep": {"solutions": ["applicable", ["exact"]]}}).cells
+    assert {label.rpartition("/")[2] for label in cells} == {
+        "solutions-applicable",
+        "solutions-exact",
+    }
+    every, one = (cell.solutions for cell in cells.values())
+    assert one == ("exact",) != every
+    assert "exact" in every
+
+
+@pytest.mark.parametrize("value", ["all", "Applicable", ["applicable"]])
+def test_only_the_word_applicable_stands_for_all_solutions(value):
+    with pytest.raises(UserError, match=f"{WHERE}.solutions"):
+        plan_of({"solutions": value})
+
+
+def test_mistakes_beside_applicable_are_named():
+    with pytest.raises(UserError, match=f"{WHERE}.network.hidden.0: 0"):
+        plan_of({"solutions": "applicable", "network.hidden": [0]})

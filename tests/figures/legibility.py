@@ -6,13 +6,15 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+from jaxtyping import UInt8
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from neuralrace.figures.compose import LETTER, THIN, WORD
-from neuralrace.figures.style import TITLE_WORDS
+from neuralrace.figures.style import CONTRAST, TITLE_WORDS, Colour, contrast
 
 SMALLEST = 6.0
 """Smallest font size in points, at the width of the figure."""
@@ -30,6 +32,7 @@ class Line(NamedTuple):
     words: str
     size: float
     """In points."""
+    colour: Colour
     corners: np.ndarray
     """Corners of the text, which may be rotated: pixels from the lower left, shape `(4, 2)`."""
     window: tuple[float, float, float, float] | None
@@ -74,7 +77,8 @@ class TextRecorder(RendererBase):
                 descent,
             )
             corners = upright @ [[cos, sin], [-sin, cos]] + (x, y)
-            self.lines.append(Line(words, prop.get_size_in_points(), corners, window))
+            colour = gc.get_rgb()[:3]
+            self.lines.append(Line(words, prop.get_size_in_points(), colour, corners, window))
 
     def nothing(self, *_, **__) -> None:
         pass
@@ -96,15 +100,16 @@ def lines(figure: Figure) -> list[Line]:
 def faults(figure: Figure) -> list[str]:
     """Faults of the text and the axes of a figure that was drawn, in words.
 
-    Text must not be too small, contain NaN or infinity, leave the page, be cut off, or overlap
-    other text. Axes must not leave the page, and must have data. Axes with data, or axes that
-    share with them, must have a label or named ticks. Axes that are switched off (`set_axis_off`)
-    are drawings, and are not checked.
+    Text must not be too small or too pale, contain NaN or infinity, leave the page, be cut off, or
+    overlap other text. Axes must not leave the page, and must have data. Axes with data, or axes
+    that share with them, must have a label or named ticks. Axes that are switched off
+    (`set_axis_off`) are drawings, and are not checked.
     """
     slack = SLACK * figure.dpi / 72
     page = (0.0, 0.0, *figure.bbox.size)
     visible = [line for line in lines(figure) if not _hidden(line)]
     faults = [f"too small: {line.words}" for line in visible if line.size < SMALLEST]
+    faults += [f"pale: {line.words}" for line in _pale(figure, visible)]
     faults += [f"no number: {line.words}" for line in visible if NO_NUMBER.search(line.words)]
     for line in visible:
         if _beyond(line.corners, line.window or page) > slack:
@@ -134,6 +139,31 @@ def title_faults(figure: Figure) -> list[str]:
         if "\n" in title or len(words) > TITLE_WORDS or len(numbers) > 1:
             faults.append(f"long title: {title}")
     return faults
+
+
+def _pale(figure: Figure, lines: list[Line]) -> list[Line]:
+    """Lines without contrast to white that have none to what they stand on, either."""
+    pale = [line for line in lines if contrast(line.colour) < CONTRAST]
+    if not pale:
+        return []
+    picture = _without_text(figure)
+    return [line for line in pale if contrast(line.colour, _ground(picture, line)) < CONTRAST]
+
+
+def _without_text(figure: Figure) -> UInt8[np.ndarray, "row column 4"]:
+    """The pixels of a figure, the first row on top."""
+    canvas = FigureCanvasAgg(figure)
+    with patch.object(Text, "draw", lambda text, renderer: None):
+        canvas.draw()
+    return np.asarray(canvas.buffer_rgba())
+
+
+def _ground(picture: UInt8[np.ndarray, "row column 4"], line: Line) -> Colour:
+    """The median colour under a line of text."""
+    (left, low), (right, high) = line.corners.min(axis=0), line.corners.max(axis=0)
+    under = picture[::-1][int(low) : int(high) + 1, int(left) : int(right) + 1, :3]
+    red, green, blue = (np.median(under, axis=(0, 1)) / 255).tolist()
+    return red, green, blue
 
 
 def _hidden(line: Line) -> bool:

@@ -14,6 +14,7 @@ from neuralrace.figures.neural_race import (
     natural_images,
     natural_images_controls,
     natural_images_init_scale,
+    natural_images_partners,
 )
 from neuralrace.figures.style import rc_context
 from neuralrace.results.cells import CellResults, Results
@@ -170,22 +171,26 @@ def test_init_scales_need_a_baseline_of_their_images(results: Results):
     assert chosen is baseline
 
 
-def test_ratios_are_drawn_at_their_share_and_number_of_partners(results: Results):
-    by_share, by_number, by_scale = drawn("natural_images_partners", results)
-    for panel, metric, name, x in (
-        (by_share, "zero_shot_ratio", "images_five", [0.2, 0.4]),
-        (by_share, "zero_shot_ratio", "images", [0.1, 0.2]),
-        (by_share, "zero_shot_ratio", "images_twenty", [0.1, 0.2]),
-        (by_number, "transfer", "images", [1, 2]),
-        (by_number, "transfer", "images_random", [1, 2]),
-        (by_number, "transfer", "images_twenty", [2, 4]),
-        (by_scale, "transfer", "images", [1, 2]),
-        (by_scale, "transfer", "images_small_init", [1, 2]),
-    ):
-        values = [cell.metrics[metric].isel(init_scale=0) for cell in results.cells(name)]
-        assert has_line(panel, x, [float(runs.median()) for runs in values])
+def test_ratios_are_drawn_at_their_share_of_partners(results: Results):
+    axes = drawn("natural_images_partners", results)
+    (by_share,) = (ax for ax in axes if ax.get_label() == "a")
+    for name, x in (("images_five", [0.2, 0.4]), ("images", [0.1, 0.2])):
+        values = [cell.metrics["zero_shot_ratio"][0] for cell in results.cells(name)]
+        assert has_line(by_share, x, [float(runs.median()) for runs in values])
         for at, runs in zip(x, values, strict=True):
-            assert has_line(panel, [at] * runs.size, runs)
+            assert has_line(by_share, [at] * runs.size, runs)
+    rows = [tick.get_text() for ax in axes for tick in ax.get_yticklabels()]
+    assert "20 domains, band" in rows
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [([0, 0.8, 1.0, 0.2], 2.5), ([0.95, 1], 1), ([0, 0.45, 0.9], 3), ([0.1, 0.2], np.inf)],
+)
+def test_partners_needed_are_where_transfer_first_reaches_a_level(values, number: float):
+    x = [float(number) for number in range(1, len(values) + 1)]
+    reached = natural_images_partners._reached(x, np.array(values, dtype=float), 0.9)
+    assert reached == pytest.approx(number)
 
 
 def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Results):

@@ -4,10 +4,19 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from legibility import faults, title_faults
+from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from neuralrace.figures.style import RC_PARAMS
+from neuralrace.figures.style import (
+    CONTRAST,
+    RC_PARAMS,
+    contrast,
+    darken_text,
+    heat,
+    readable,
+    write_entry,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +60,55 @@ def test_small_text(size: float, known: list[str]):
     figure, ax = plot()
     ax.set_title("panel", fontsize=size)
     assert drawn_faults(figure) == known
+
+
+@pytest.mark.parametrize(
+    ("colour", "ground", "known"),
+    [
+        ("0.5", None, ["pale: label"]),
+        ("0.46", None, []),
+        ("yellowgreen", None, ["pale: label"]),
+        (readable("yellowgreen"), None, []),
+        ("white", None, ["pale: label"]),
+        ("white", "0.3", []),
+        ("white", "0.7", ["pale: label"]),
+    ],
+)
+def test_pale_text(colour, ground: str | None, known: list[str]):
+    figure, ax = plot()
+    if ground:
+        ax.axvspan(0.1, 0.6, color=ground)
+    ax.text(0.2, 0.7, "label", color=colour)
+    assert drawn_faults(figure) == known
+
+
+def test_darkened_text_keeps_its_hue_and_white_text_stays():
+    figure, ax = plot()
+    ax.axvspan(0.1, 0.6, 0, 0.2, color="0.2")
+    texts = [ax.text(0.2, 0.7, "label", color="orange"), ax.text(0.2, 0.1, "in", color="white")]
+    darken_text(figure)
+    assert drawn_faults(figure) == []
+    hue, *_ = rgb_to_hsv(to_rgb("orange"))
+    assert rgb_to_hsv(texts[0].get_color())[0] == pytest.approx(hue)
+    assert contrast(texts[0].get_color()) == pytest.approx(CONTRAST, abs=0.15)
+    assert texts[1].get_color() == "white"
+    assert ax.title.get_color() == (0, 0, 0)
+
+
+def test_text_on_entries_of_a_matrix_contrasts_with_them():
+    figure, ax = plot()
+    values = np.linspace(0, 1, 12).reshape(3, 4)
+    image = heat(ax, values, 0, 1)
+    for row, column in np.ndindex(values.shape):
+        write_entry(ax, image, (row, column), float(values[row, column]), "12")
+    assert drawn_faults(figure) == []
+    assert [text.get_color() for text in ax.texts[:: len(ax.texts) - 1]] == ["white", "black"]
+
+
+@pytest.mark.parametrize(("colour", "expected"), [("black", 21), ("white", 1), ("#767676", 4.54)])
+def test_contrast(colour: str, expected: float):
+    assert contrast(colour) == pytest.approx(expected, abs=0.005)
+    assert contrast("white", colour) == contrast(colour)
 
 
 @pytest.mark.parametrize("words", ["nan%", "up to inf", "$nan$ times"])

@@ -36,7 +36,8 @@ SHARED = {
 def configured() -> dict[str, Cell]:
     """A configured cell for every metric."""
     experiments = {}
-    for path in sorted((REPOSITORY / "config").glob("*/experiments.yaml")):
+    config = REPOSITORY / "config"
+    for path in (*sorted(config.glob("*/experiments.yaml")), config / "benchmark" / "tasks.yaml"):
         experiments |= yaml.safe_load(path.read_text())["experiments"]
     cells = read_plan({"experiments": experiments}, {}).cells.values()
     return {name: cell for cell in cells for name in cell.metrics}

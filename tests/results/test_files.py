@@ -34,6 +34,18 @@ def test_file_is_read_as_written(dataset, path):
     assert set(back.attrs) - set(dataset.attrs) == {"variables"}
 
 
+def test_of_a_large_variable_only_what_is_used_is_read(dataset, path, monkeypatch):
+    monkeypatch.setattr(files, "LARGE", dataset["loss"].nbytes - 1)
+    small = [n for n, v in dataset.data_vars.items() if v.nbytes < dataset["loss"].nbytes][:1]
+    read = read_result(path, names=["loss", *small])
+    assert {n: v.variable._in_memory for n, v in read.data_vars.items()} == (
+        {"loss": False} | dict.fromkeys(small, True)
+    )
+    whole = read_result(path)
+    for name in read.data_vars:
+        xr.testing.assert_identical(read[name], whole[name])
+
+
 def test_nan_is_kept(dataset, tmp_path):
     broken = dataset.copy(deep=True)
     broken["loss"][0, 0, 3:] = np.nan

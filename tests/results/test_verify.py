@@ -303,7 +303,7 @@ def test_theory_must_be_finite(broken, problems_of):
     assert "variable 'loss' has non-finite values" in line
 
 
-def test_solution_may_lack_any_variable_but_the_loss(broken, problems_of):
+def test_solution_may_lack_any_variable_but_a_loss_that_it_declares(broken, problems_of):
     theory = broken.drop_vars("diverged_at").assign_attrs(kind="theory")
     for name in ("layer_norm", "loss"):
         theory[name] = theory[name].expand_dims(solution=2, axis=2).copy()
@@ -313,6 +313,13 @@ def test_solution_may_lack_any_variable_but_the_loss(broken, problems_of):
     (line,) = problems_of(theory)
     assert "variable 'layer_norm' has non-finite values" in line
     theory["layer_norm"][:, :, 0] = 1.0
-    theory["loss"][:, :, 1] = np.nan  # but each has a loss
-    (line,) = problems_of(theory)
-    assert "variable 'loss' has non-finite values" in line
+    theory["loss"][:, :, 1] = np.nan
+    for solutions, lines in (
+        (["flow", "exact"], 1),
+        (["flow", "unknown"], 1),
+        (["flow", "ridge"], 0),
+    ):
+        problems = problems_of(theory.assign_coords(solution=solutions))
+        assert ["variable 'loss' has non-finite values" in line for line in problems] == [
+            True
+        ] * lines

@@ -59,6 +59,8 @@ TARGETS = {
     "judge": ["claims", "--until", "measure", "judge"],
     "draw": ["figures/paper/journey.png"],
     "plot": ["figures/paper/experiment/main.png"],
+    "board": ["results/benchmark.md"],
+    "draw_board": ["figures/benchmark/board.png"],
     "variants": ["results/variants/blind/deep_linear/time_to_learn/failed.json"],
     "judge_variants": ["results/blind.json"],
 }
@@ -100,7 +102,9 @@ def test_every_module_that_a_job_loads_is_in_the_checksum_of_its_stage(workspace
     outside = tmp_path / "extension"
     install(outside, {**FILES, "sitecustomize.py": NOTING})
     workspace.configure("paper", {"experiment": CELL})
+    workspace.configure("benchmark", {"spiral_one": CELL | {"metrics": ["theory_scores"]}})
     workspace.claims("paper")
+    (workspace.path / "config/benchmark/findings.yaml").write_text("findings: []\n")
     paths = (workspace.path / "src", outside)
     noted = tmp_path / "loaded.jsonl"
     environment = workspace.environment() | {

@@ -10,7 +10,7 @@ import xarray as xr
 from neuralrace.api.arguments import checked_arguments
 from neuralrace.api.simulation import progress_printer
 from neuralrace.board.build import board
-from neuralrace.board.held_out import PAPER, tasks_file
+from neuralrace.board.held_out import PAPER, configured
 from neuralrace.config.cell import APPLICABLE, Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_file, read_plan
 from neuralrace.errors import UserError, did_you_mean
@@ -72,14 +72,23 @@ def benchmark(
     """
     warn_of_environment()
     report = progress_printer(progress)
-    if isinstance(entries, str) or not all(isinstance(e, str) or callable(e) for e in entries):
+    if isinstance(entries, str):
         remedy = "give a list of names of solutions and of functions"
         raise UserError("expected a list", key="entries", value=entries, remedy=remedy)
-    own = {each.__name__: each for each in entries if callable(each)}
-    named = [each for each in entries if not callable(each)]
-    if clash := own.keys() & {*SOLUTIONS, OTHER_SEEDS}:
-        problem = "is the name of a solution, and of your function"
-        raise UserError(problem, key="entries", value=min(clash), remedy="rename the function")
+    named = [each for each in entries if isinstance(each, str)]
+    own: dict[str, Callable[[Problem], Arrays]] = {}
+    for each in entries:
+        if isinstance(each, str):
+            continue
+        name = getattr(each, "__name__", None)
+        if not callable(each) or name is None:
+            problem = "is neither a name nor a function with a name"
+            remedy = "name a solution, or define a function by def"
+            raise UserError(problem, key="entries", value=each, remedy=remedy)
+        if name in own or name in (*SOLUTIONS, OTHER_SEEDS):
+            problem = f"is the name of {'two functions' if name in own else 'another entry'}"
+            raise UserError(problem, key="entries", value=name, remedy="rename the function")
+        own[name] = each
     for name in named:
         if name != APPLICABLE:
             SOLUTIONS.known(name, "entries")
@@ -97,7 +106,7 @@ def _cells(task: Any, named: Sequence[str]) -> list[tuple[str, Cell]]:
         cells = {f"{PAPER}/{OWN}/main": task}
     else:
         if isinstance(task, str):
-            known = read_file(tasks_file())["experiments"][PAPER]
+            known = read_file(configured("tasks.yaml"))["experiments"][PAPER]
             if task not in known:
                 remedy = f"{did_you_mean(task, known)}there is {', '.join(known)}"
                 raise UserError("no such task", key="task", value=task, remedy=remedy)
@@ -129,7 +138,14 @@ def _finished(name: str, cell: Cell, own: Mapping[str, Callable[[Problem], Array
     trajectory = trajectory_dataset(name, part, train(part), in_memory=True)
     problem = Problem(cell, record_steps(cell)[0])
     answers = {each: SOLUTIONS[each].load()(problem) for each in cell.solutions}
-    answers |= {each: _checked(each, theory(problem), problem) for each, theory in own.items()}
+    shapes = {str(each): array.shape for each, array in trajectory.data_vars.items()}
+    if not {"weight_1", "pathway_maps"}.isdisjoint(shapes):
+        fields = CellResults(name, Path(), cell, trajectory).receptive_fields
+        shapes["receptive_fields"] = fields.isel(snapshot=-1).shape
+    shapes |= {v: array.shape for answer in answers.values() for v, array in answer.items()}
+    answers |= {
+        each: _checked(each, theory(problem), problem, shapes) for each, theory in own.items()
+    }
     # functions are no registered solutions, which validation would ask for
     cell = cell.model_copy(update={"solutions": tuple(answers), "metrics": ("theory_scores",)})
     solved = xr.Dataset()
@@ -140,15 +156,23 @@ def _finished(name: str, cell: Cell, own: Mapping[str, Callable[[Problem], Array
     return results
 
 
-def _checked(name: str, answer: Any, solved: Problem) -> Arrays:
-    """The variables that a function returns, with the axes of runs and times.
+def _checked(
+    name: str, answer: Any, problem: Problem, shapes: Mapping[str, tuple[int, ...]]
+) -> Arrays:
+    """The variables that a function returns, as arrays.
+
+    Args:
+        name: of the function.
+        answer: what it returns.
+        problem: what it was called with.
+        shapes: of simulated variables, and of those of solutions.
 
     Raises:
         UserError: it returns something else.
     """
     if not isinstance(answer, Mapping):
         raise UserError(f"{name} returns no mapping of variables", key="entries")
-    ensemble = solved.ensemble
+    ensemble = problem.ensemble
     runs = (len(ensemble.init_scales), ensemble.seeds)
     # others come from one solution, and have no axis of entries
     known = {name: v for name, v in theory_variables().items() if v.dims[:1] == ("solution",)}
@@ -158,18 +182,25 @@ def _checked(name: str, answer: Any, solved: Problem) -> Arrays:
         if declared is None:
             remedy = f"{did_you_mean(str(variable), known)}there is {', '.join(known)}"
             raise UserError(f"{name} returns {variable!r}", key="entries", remedy=remedy)
-        array = np.asarray(values, dtype=float)
         own_dims = [dim for dim in declared.dims if dim != "solution"]
-        expected = (*runs, *(len(solved.step) for dim in own_dims if dim == "time"))
+        expected = (*runs, *(len(problem.step) for dim in own_dims if dim == "time"))
+        expected = shapes.get(variable, expected)
+        remedy = f"give ({', '.join(('init_scale', 'seed', *own_dims))}), "
+        remedy += "here" if variable in shapes else "which begins with"
+        remedy += f" {expected}"
+        try:
+            array = np.asarray(values)
+        except ValueError:  # lists of different lengths
+            array = np.asarray(None)
+        if array.dtype.kind not in "biuf":
+            message = f"{name} returns {variable!r}, which is no array of numbers"
+            raise UserError(message, key="entries", remedy=remedy)
         if array.ndim != 2 + len(own_dims) or array.shape[: len(expected)] != expected:
-            dims = ", ".join(("init_scale", "seed", *own_dims))
-            raise UserError(
-                f"{name} returns {variable!r} of shape {array.shape}",
-                key="entries",
-                remedy=f"give ({dims}), which begins with {expected}",
-            )
+            message = f"{name} returns {variable!r} of shape {array.shape}"
+            raise UserError(message, key="entries", remedy=remedy)
         if not np.isfinite(array).all():
-            problem = f"{name} returns {variable!r} with values that are not finite"
-            raise UserError(problem, key="entries", remedy="mend it, or leave the variable out")
-        arrays[variable] = array
+            message = f"{name} returns {variable!r} with values that are not finite"
+            remedy = "mend it, or leave the variable out"
+            raise UserError(message, key="entries", remedy=remedy)
+        arrays[variable] = array.astype(float)
     return arrays

@@ -70,8 +70,8 @@ def simulate(
             arguments in place of keys: "x.seed" is inside a dataset that is a mapping, and
             "learning_rate, steps" takes lists of two values.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
-            data, but for baselines; None for none. A solution that does not apply is refused, with
-            the reason.
+            data, without baselines such as `linearised`; None for none. A solution that does not
+            apply is refused with the reason.
         progress: whether to print choices and progress to stderr.
         **options: all other arguments of `specify`.
 
@@ -180,7 +180,7 @@ def solve(
         x: as in `specify`.
         y: as in `specify`.
         theory: names of theoretical solutions; "auto" for all that apply to this network and these
-            data.
+            data, without baselines such as `linearised`.
         progress: whether to print choices and progress to stderr.
         **options: all other arguments of `specify`.
 
@@ -236,10 +236,9 @@ def _solve(
     answers: dict[str, Arrays] = {}
     left_out: dict[str, list[str]] = {}
     problem = Problem(cell, record_steps(cell)[0])
-    for name in SOLUTIONS if automatic else cell.solutions:
+    no_baselines = [name for name, entry in SOLUTIONS.items() if not entry.declaration.baseline]
+    for name in no_baselines if automatic else cell.solutions:
         requirements = SOLUTIONS[name].declaration.requires
-        if automatic and SOLUTIONS[name].declaration.baseline:
-            continue
         if automatic and (reason := unmet(cell, requirements, data=True)):
             of_network = [n for n in requirements.split() if {*n.split("|")} & OF_NETWORK]
             if not unmet(cell, " ".join(of_network)):

@@ -6,7 +6,8 @@ import pandas as pd
 
 from neuralrace.api.arguments import checked_arguments
 from neuralrace.api.specification import python_errors, specify
-from neuralrace.board.stored import board_file, stored_board, where_it_holds
+from neuralrace.board.held_out import configured
+from neuralrace.board.stored import stored_board, where_it_holds
 from neuralrace.board.theories import Theory
 from neuralrace.board.theories import theories as all_theories
 from neuralrace.errors import UserError
@@ -44,6 +45,6 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
     with python_errors(options.get("network")):
         found = all_theories(cell)
     table = pd.DataFrame(found, columns=list(Theory._fields)).set_index("solution")
-    board = stored_board(board_file())
+    board = stored_board(configured("board.json"))
     table["holds"] = [where_it_holds(board, name) for name in table.index]
     return table.sort_values("unmet", key=lambda column: column != "", kind="stable")

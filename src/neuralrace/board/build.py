@@ -31,13 +31,13 @@ SCORES = {name: text for name, (_, text) in METRICS["theory_scores"].declaration
 """Meaning of each score."""
 STATISTICS = ("mean", "low", "high")
 LONG_NAMES = {
-    "holds_share": "share of the points of a task's grid at which the loss error is below 0.1",
+    "holds_share": "share of a task's grid at which an entry applies with a loss error below 0.1",
     "holds_from": "smallest init scale at which the loss error, mean over seeds, is below 0.1",
     "holds_until": "largest init scale at which the loss error, mean over seeds, is below 0.1",
     "task": "task of the benchmark",
     "entry": "a solution, or a baseline that needs simulation",
     "statistic": "mean over seeds, and the ends of its 95% confidence interval (Student t)",
-    "value": "value of the axis of the task",
+    "value": "value of the axis of the task, or of several axes",
     "init_scale": "factor on every initial weight",
     "seed": "run seed",
 }
@@ -52,10 +52,10 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
     Returns:
         A tree. Its node `summary` has a variable for each score, (task, entry, statistic): the
         median over the points of the task's grid (init scale and axis), then mean and interval over
-        seeds; and `holds_share`, the share of points at which the loss error is below 0.1. A node
-        for each task has the scores of all runs, (value, init_scale, seed, entry), and `holds_from`
-        and `holds_until`, (value, entry). A score is NaN where an entry does not
-        apply or does not predict the quantity.
+        seeds; and `holds_share`, the share of points at which an entry applies with a loss error
+        below 0.1. A node for each task has the scores of all runs, (value, init_scale, seed,
+        entry), and `holds_from` and `holds_until`, (value, entry). A score is NaN where an entry
+        does not apply or does not predict the quantity.
 
     Example:
         >>> import neuralrace as nr
@@ -72,7 +72,9 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         xr.IndexVariable("task", list(tasks)),
         join="outer",
     )
-    order = sorted(summary["entry"].values, key=lambda name: (name in BASELINES, name))
+    known = summary["loss_error"].sel(statistic="mean").notnull().transpose("entry", "task")
+    first_task = dict(zip(known["entry"].values, known.values.argmax(axis=1), strict=True))
+    order = sorted(first_task, key=lambda name: (name in BASELINES, first_task[name], name))
     first = next(iter(by_task.values()))[0]
     tree = xr.DataTree.from_dict({SUMMARY: _described(summary.sel(entry=order)), **tasks})
     title = "Board of the benchmark of theories"
@@ -88,14 +90,23 @@ def tasks_of(board: xr.DataTree) -> list[str]:
 def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
     """Scores of all runs of a task, (value, init_scale, seed, entry)."""
     specs = [flatten_keys(cell.spec.only(Ensemble).model_dump(mode="json")) for cell in cells]
-    axis = next((key for key in specs[0] if any(s.get(key) != specs[0][key] for s in specs)), "")
-    values = [_label(spec.get(axis)) if axis else "" for spec in specs]
-    scores = xr.concat(
-        [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],
-        xr.IndexVariable("value", values),
-        join="outer",
-        data_vars="all",
-    ).drop_attrs()
+    swept = [key for key in specs[0] if any(spec.get(key) != specs[0][key] for spec in specs)]
+    axis, values = "", [""] * len(cells)
+    for key in swept:  # mostly the first one distinguishes all cells
+        if len(set(values)) < len(cells):
+            axis = ", ".join(filter(None, (axis, key)))
+            labels = [_label(spec.get(key)) for spec in specs]
+            values = [", ".join(filter(None, pair)) for pair in zip(values, labels, strict=True)]
+    scores = (
+        xr.concat(
+            [cell.metrics[[name for name in SCORES if name in cell.metrics]] for cell in cells],
+            xr.IndexVariable("value", values),
+            join="outer",
+            data_vars="all",
+        )
+        .drop_attrs()
+        .drop_encoding()
+    )
     mean = scores["loss_error"].mean("seed")
     scale = scores["init_scale"].where(mean < GOOD)
     scores["holds_from"] = scale.min("init_scale").transpose("value", "entry")
@@ -112,7 +123,9 @@ def _summary(task: xr.Dataset) -> xr.Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of entries that do not predict a quantity
         by_seed = task[[name for name in SCORES if name in task]].median(points)
-    by_seed["holds_share"] = (error < GOOD).where(error.notnull()).mean(points)
+    # of the whole grid, without diverged runs: where an entry does not apply, it does not hold
+    by_seed["holds_share"] = (error < GOOD).where(error.notnull().any("entry")).mean(points)
+    by_seed["holds_share"] = by_seed["holds_share"].where(error.notnull().any(points))
     return by_seed.map(_interval)
 
 

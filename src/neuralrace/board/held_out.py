@@ -14,10 +14,14 @@ from typing import Annotated, Any
 
 import numpy as np
 import yaml
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from neuralrace.config.load import config_folder, read_file
+from neuralrace.config.bundled import root
+from neuralrace.config.load import config_folder, read_file, validate
+from neuralrace.config.location import Location
+from neuralrace.config.sweep import names
 from neuralrace.config.yaml import read_mapping
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.model import ConfigModel, Positive
 from neuralrace.results.atomic import write_text
 
@@ -25,6 +29,7 @@ PAPER = "benchmark"
 """Name under which the tasks stand among the experiments."""
 MOST_DRAWS = 10**6
 """Numbers of random draws are below this."""
+HEADING = re.compile(r"# Held-out tasks of draw (\d+),")
 DIGITS = 3
 """Significant digits of a drawn number."""
 
@@ -37,6 +42,14 @@ class Law(ConfigModel):
     count: Positive | None = None
     """Numbers in a list, largest first; a single number when absent."""
 
+    @model_validator(mode="after")
+    def _has_values(self) -> "Law":
+        if self.low > self.high:
+            raise UserError(
+                f"is above high ({self.high})", key="low", value=self.low, remedy="exchange them"
+            )
+        return self
+
 
 class HeldOut(ConfigModel):
     """The law of a held-out task."""
@@ -47,14 +60,15 @@ class HeldOut(ConfigModel):
     """Laws by dotted key."""
 
 
-def tasks_file() -> Path:
-    """The configuration of the benchmark's tasks."""
-    return config_folder() / PAPER / "tasks.yaml"
+def configured(name: str) -> Path:
+    """A file of the benchmark in the configuration of this folder, or else the bundled one.
 
-
-def findings_file() -> Path:
-    """What is stated about the board."""
-    return config_folder() / PAPER / "findings.yaml"
+    Args:
+        name: `tasks.yaml`, `held_out.yaml` (laws), `findings.yaml` (what is stated about the
+            board) or `board.json` (the board of the release).
+    """
+    own = config_folder() / PAPER / name
+    return own if own.is_file() else root() / "config" / PAPER / name
 
 
 def is_held_out(task: str) -> bool:
@@ -71,38 +85,47 @@ def drawn_tasks(number: int) -> dict[str, Any]:
     Raises:
         UserError: the laws or the tasks cannot be read.
     """
-    tasks = read_file(tasks_file())["experiments"][PAPER]
-    laws = read_mapping(config_folder() / PAPER / "held_out.yaml")
+    tasks = read_file(configured("tasks.yaml"))["experiments"][PAPER]
+    path = configured("held_out.yaml")
+    laws = read_mapping(path)
+    whole = Location({str(path): laws})
     drawn = {}
-    for family, raw in laws.items():
-        law = HeldOut.model_validate(raw)
+    for family, raw in names(laws, whole).items():
+        location = whole.inside(family)
+        law = validate(HeldOut, raw, location)
+        if law.like not in tasks:
+            remedy = f"{did_you_mean(law.like, tasks)}there is {', '.join(tasks)}"
+            error = UserError("is no task", key="like", value=law.like, remedy=remedy)
+            raise location.located(error)
         rng = np.random.default_rng([number, zlib.crc32(family.encode())])
         task = deepcopy(tasks[law.like])
         for key, each in law.draw.items():
-            *path, last = key.split(".")
+            *outer, last = key.split(".")
             node = task
-            for part in path:
+            for part in outer:
                 node = node.setdefault(part, {})
+                if not isinstance(node, dict):
+                    location.inside("draw", key).refuse(node, f"{part} as a mapping")
             node[last] = _value(each, rng)
         drawn[f"{family}_drawn_{number}"] = task
     return {"experiments": {PAPER: drawn}}
 
 
 def write_drawn_tasks(path: Path, number: int | None = None) -> Path:
-    """Writes a configuration of drawn tasks, unless there is one and no number is given.
+    """Writes a configuration of drawn tasks, or brings it up to date.
 
     Args:
         path: of the configuration.
-        number: of the draw; a random one when absent.
+        number: of the draw; when absent that of the file, and a random one if there is none.
 
     Raises:
         UserError: the laws or the tasks cannot be read, or the file cannot be written.
     """
-    if number is not None or not path.is_file():
-        number = secrets.randbelow(MOST_DRAWS) if number is None else number
-        text = yaml.safe_dump(drawn_tasks(number), sort_keys=False)
-        heading = f"# Held-out tasks of draw {number}, by the laws of config/{PAPER}/held_out.yaml"
-        write_text(f"{heading}\n{text}", path)
+    known = HEADING.match(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if number is None:
+        number = int(known[1]) if known else secrets.randbelow(MOST_DRAWS)
+    heading = f"# Held-out tasks of draw {number}, by the laws of config/{PAPER}/held_out.yaml"
+    write_text(f"{heading}\n{yaml.safe_dump(drawn_tasks(number), sort_keys=False)}", path)
     return path
 
 
@@ -111,11 +134,12 @@ def _value(law: Law, rng: np.random.Generator) -> Any:
     values = (
         rng.integers(law.low, law.high, law.count or 1, endpoint=True)
         if whole
-        else map(_rounded, rng.uniform(law.low, law.high, law.count or 1))
+        else (_rounded(v, law) for v in rng.uniform(law.low, law.high, law.count or 1))
     )
     numbers = sorted((int(v) if whole else float(v) for v in values), reverse=True)
     return numbers if law.count else numbers[0]
 
 
-def _rounded(value: float) -> float:
-    return round(value, DIGITS - 1 - floor(log10(abs(value)))) if value else 0.0
+def _rounded(value: float, law: Law) -> float:
+    digits = DIGITS - 1 - floor(log10(abs(value))) if value else 0
+    return min(max(round(value, digits), law.low), law.high)

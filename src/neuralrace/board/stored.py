@@ -2,7 +2,7 @@
 
 The board of a release is `config/benchmark/board.json`; the site and `neuralrace theories` show it.
 
-    python -m neuralrace.board.stored results/benchmark.nc config/benchmark/board.json COMMIT
+    python -m neuralrace.board.stored results config/benchmark/board.json COMMIT
 """
 
 import json
@@ -16,9 +16,11 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.board.build import STATISTICS, SUMMARY, tasks_of
-from neuralrace.config.load import config_folder
+from neuralrace.claims.judge import FindingRow
+from neuralrace.claims.table import read_findings
 from neuralrace.errors import UserError
 from neuralrace.results.atomic import write_text
+from neuralrace.results.checksums import BOARD
 
 DIGITS = 4
 """Significant digits of stored numbers."""
@@ -26,22 +28,19 @@ HELD = ("holds_from", "holds_until")
 TASK_ATTRIBUTES = ("axis", "family", "held_out", "spec_sha256")
 
 
-def board_file() -> Path:
-    """The board of the release."""
-    return config_folder() / "benchmark" / "board.json"
-
-
-def store(board: xr.DataTree, path: Path, commit: str) -> None:
-    """Writes a board.
+def store(results: Path, path: Path, commit: str) -> None:
+    """Writes the board of a results folder, and what was found.
 
     Args:
-        board: result of `neuralrace.board.build.board`.
+        results: the results folder.
         path: of the JSON file.
         commit: of the code that made it.
 
     Raises:
-        UserError: the file cannot be written.
+        UserError: there is no board, or the file cannot be written.
     """
+    board = xr.load_datatree(results / BOARD[0])
+    findings = [row.model_dump(mode="json") for row in read_findings(results / BOARD[-1])]
     tasks = {}
     for name in tasks_of(board):
         task, summary = board[name].to_dataset(), board[SUMMARY].to_dataset().sel(task=name)
@@ -62,7 +61,7 @@ def store(board: xr.DataTree, path: Path, commit: str) -> None:
             "seeds": task.sizes["seed"],
             "entries": entries,
         }
-    content = {**board.attrs, "commit": commit, "tasks": tasks}
+    content = {**board.attrs, "commit": commit, "tasks": tasks, "findings": findings}
     write_text(json.dumps(content, indent=1) + "\n", path)
 
 
@@ -74,7 +73,7 @@ def stored_board(path: Path) -> xr.DataTree:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        tasks = content.pop("tasks")
+        tasks, _ = content.pop("tasks"), content.pop("findings")
         nodes = {name: _task(task) for name, task in tasks.items()}
         summaries = [_summary(task["entries"]) for task in tasks.values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -84,6 +83,17 @@ def stored_board(path: Path) -> xr.DataTree:
     tree = xr.DataTree.from_dict({SUMMARY: summary, **nodes})
     tree.attrs = content
     return tree
+
+
+def stored_findings(path: Path) -> list[FindingRow]:
+    """Reads what was found on a stored board.
+
+    Raises:
+        UserError: as `stored_board`.
+    """
+    stored_board(path)
+    rows = json.loads(path.read_text(encoding="utf-8"))["findings"]
+    return [FindingRow.model_validate_json(json.dumps(row)) for row in rows]
 
 
 def where_it_holds(board: xr.DataTree, entry: str) -> str:
@@ -130,5 +140,5 @@ def _floats(values: Sequence[float | None]) -> list[float]:
 
 
 if __name__ == "__main__":
-    source, target, commit = sys.argv[1:]
-    store(xr.load_datatree(source), Path(target), commit)
+    folder, target, version = sys.argv[1:]
+    store(Path(folder), Path(target), version)

@@ -19,7 +19,7 @@ class Tile(NamedTuple):
 
 TILES: dict[Status, Tile] = {
     "wrong": Tile("#b2182b", "✕"),
-    "not reproduced": Tile("#e08214", "○"),
+    "not reproduced": Tile("#e08214", "○", "black"),
     "depends on": Tile("#fdb863", "↔", "black"),
     "undecided": Tile("#d9d9d9", "?", "black"),
     "analogue": Tile("#92c5de", "≈", "black"),

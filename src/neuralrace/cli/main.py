@@ -222,11 +222,12 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
     to it, and for all others the reason why not. Where a theory holds is told by the benchmark:
     the init scales at which it misses the loss by less than a tenth, for each task.
     """
-    from neuralrace.board.stored import board_file, stored_board, where_it_holds
+    from neuralrace.board.held_out import configured
+    from neuralrace.board.stored import stored_board, where_it_holds
     from neuralrace.board.theories import theories
     from neuralrace.cli.show import layout
 
-    board = stored_board(board_file())
+    board = stored_board(configured("board.json"))
     cells = _plan(_configuration([what], configfile, None)).cells if what else {"": None}
     shown = {}
     for name, cell in cells.items():
@@ -303,14 +304,17 @@ def benchmark(
     of `benchmark`. The board is kept in `<results>/benchmark.md`, `.csv` and `.nc`. A second call
     computes only what is new.
     """
-    from neuralrace.board.held_out import tasks_file, write_drawn_tasks
+    from neuralrace.board.held_out import configured, write_drawn_tasks
+    from neuralrace.config.load import read_file
     from neuralrace.extensions.registry import SOLUTIONS
+    from neuralrace.metrics.benchmark import OTHER_SEEDS
 
-    for entry in only:
+    for entry in set(only) - {OTHER_SEEDS}:
         SOLUTIONS.known(entry, "--only")
-    folder = Path(results or "results")
+    chosen = [results, *(read_file(path).get("results") for path in reversed(configfile))]
+    folder = Path(next((str(name) for name in chosen if name), "results"))
     drawn = write_drawn_tasks(folder / "benchmark" / "held_out.yaml", draw)
-    settings = [tasks_file(), drawn, *configfile]
+    settings = [configured("tasks.yaml"), drawn, *configfile]
     files = _configuration(["benchmark"], settings, results)
     if status := _snakemake(["benchmark"], files, settings, cores, profile):
         return status

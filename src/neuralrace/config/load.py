@@ -107,7 +107,7 @@ def read_plan(config: Mapping[str, Any], files: Files) -> Plan:
             requirements of its theory or metrics.
     """
     top = Location(files)
-    settings = _validate(
+    settings = validate(
         Settings, {key: value for key, value in config.items() if key != "experiments"}, top
     )
     limit = 10**6 * settings.memory_mb if settings.memory_mb else total_memory()
@@ -165,8 +165,8 @@ def _cell(swept: SweptCell) -> Cell:
     raw, location = swept.specification, swept.location
     if raw.get("solutions") == APPLICABLE:
         unsolved = {key: raw[key] for key in raw if key not in ("solutions", "metrics")}
-        raw = raw | {"solutions": _validate(Cell, unsolved, location).applicable_solutions()}
-    return _validate(Cell, raw, location)
+        raw = raw | {"solutions": validate(Cell, unsolved, location).applicable_solutions()}
+    return validate(Cell, raw, location)
 
 
 def _selection(only: Collection[str]) -> Callable[..., bool]:
@@ -189,8 +189,12 @@ def _with_parents(name: str) -> Iterable[str]:
     return itertools.accumulate(name.split("/"), "{}/{}".format)
 
 
-def _validate(model: type[M], raw: Any, location: Location) -> M:
-    """The raw value as a model; in JSON mode, which takes lists for tuples."""
+def validate(model: type[M], raw: Any, location: Location) -> M:
+    """The raw value as a model; in JSON mode, which takes lists for tuples.
+
+    Raises:
+        UserError: a mistake in the value; file, key, value and remedy.
+    """
     try:
         # dates and the like, which other workflows may hand over, become text
         return model.model_validate_json(json.dumps(raw, default=str))

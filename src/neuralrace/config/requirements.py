@@ -37,6 +37,8 @@ FEW_SAMPLES = 1000
 """Most samples that planning opens gates on; with more, training checks at its start."""
 MOST_PATTERNED = 12
 """Most samples whose gate patterns can be tried one by one."""
+MOST_ROWS = 2000
+"""Most rows of a tangent kernel, of which each run needs all eigenvectors: seconds."""
 _answers: dict[tuple[str, ...], UserError | None] = {}
 """Answers of data requirements, as the cells of a sweep often share dataset and network."""
 
@@ -641,6 +643,22 @@ def few_samples(ensemble: "Ensemble") -> UserError | None:
         samples <= MOST_PATTERNED,
         "use fewer objects or contexts",
         f"has {samples} samples, and at most {MOST_PATTERNED} have few enough gate patterns",
+    )
+
+
+@data_requirement
+def small_kernel(ensemble: "Ensemble") -> UserError | None:
+    """At most 2,000 samples times outputs, the rows of the tangent kernel."""
+    network, (samples, _, outputs) = _resolved(ensemble), ensemble.dataset.sizes
+    if network.by_domain:  # these sizes are those of a pair
+        samples *= ensemble.dataset.count * network.partners(ensemble.dataset.count)
+    rows = samples * outputs
+    return _dataset(
+        ensemble,
+        rows <= MOST_ROWS,
+        "use fewer samples",
+        f"has {samples} samples of {outputs} outputs, and their tangent kernel has {rows} rows; at "
+        f"most {MOST_ROWS} are solved",
     )
 
 

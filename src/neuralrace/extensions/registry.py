@@ -111,7 +111,8 @@ class Solution(OfOneTask):
     """Theory that is solved from the initial weights of a run."""
 
     baseline: bool = False
-    """Whether it is a yardstick for other theories, which is solved only where it is asked for."""
+    """Whether it is a baseline, to compare theory with: `neuralrace.simulate` leaves it out unless
+    it is named."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Pictures of the benchmark's board: all entries on all tasks, and the map of one entry."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -38,11 +39,11 @@ def draw_board(board: xr.DataTree) -> Figure:
         for row, column in np.argwhere(np.isfinite(table.values)):
             error = float(table.values[row, column])
             ink = "black" if error >= GOOD else "white"
-            text = f"{error:.2f}" if error < LEVELS[-1] else ">1"
+            text = f"{error:.2f}".lstrip("0") if error < LEVELS[-1] else ">1"
             ax.text(column, row, text, color=ink, ha="center", va="center", fontsize=6)
         ax.tick_params(axis="x", rotation=90)
         ax.set_title("Error of the loss by theory, median over each task's grid")
-        figure.colorbar(image, ax=ax, label="largest error over initial loss", pad=0.01, aspect=40)
+        figure.colorbar(image, ax=ax, label="error of the loss", pad=0.01, aspect=40)
     return figure
 
 
@@ -80,9 +81,7 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
         axes = list(panels[: len(tasks)])
         for ax, (name, scores) in zip(axes, tasks.items(), strict=True):
             image = _task(ax, name, scores)
-        figure.colorbar(
-            image, ax=axes, label="largest error over initial loss", pad=0.01, aspect=25 * rows
-        )
+        figure.colorbar(image, ax=axes, label="error of the loss", pad=0.01, aspect=25 * rows)
     return figure
 
 
@@ -96,12 +95,12 @@ def _task(ax: Axes, name: str, scores: xr.Dataset) -> AxesImage:
     image = _errors(ax, error, list(scores["value"].values), scales)
     ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel("init scale")
-    ax.set_ylabel(scores.attrs["axis"].rpartition(".")[2].replace("_", " "))
+    keys = [key.removesuffix(".name") for key in scores.attrs["axis"].split(", ")]
+    ax.set_ylabel(", ".join(key.rpartition(".")[2] for key in keys).replace("_", " "))
     ax.set_title(name.replace("_", " "))
-    _outline(ax, error < GOOD, linewidth=1.4, color="white")
-    _outline(ax, error < GOOD, linewidth=0.9, color="black")
-    if np.isfinite(start).any():
-        _outline(ax, start < GOOD, **maps.BOUNDARY)
+    _outline(ax, error, linewidth=1.4, color="white")
+    _outline(ax, error, linewidth=0.9, color="black")
+    _outline(ax, start, **maps.BOUNDARY)
     return image
 
 
@@ -117,11 +116,12 @@ def _errors(
     return image
 
 
-def _outline(ax: Axes, inside: np.ndarray, **line: object) -> None:
-    """Lines between the places of a map that are inside and those that are not."""
-    rows, columns = inside.shape
-    for row, column in np.argwhere(inside[:, 1:] != inside[:, :-1]):
+def _outline(ax: Axes, errors: Float[np.ndarray, "row column"], **line: Any) -> None:
+    """Lines between the places of a map where theory holds and those where it does not."""
+    holds = np.where(np.isnan(errors), np.nan, errors < GOOD)  # no line where nothing is known
+    rows, columns = holds.shape
+    for row, column in np.argwhere(abs(np.diff(holds, axis=1)) == 1):
         ax.plot([column + 0.5] * 2, [row - 0.5, row + 0.5], **line)
-    for row, column in np.argwhere(inside[1:] != inside[:-1]):
+    for row, column in np.argwhere(abs(np.diff(holds, axis=0)) == 1):
         ax.plot([column - 0.5, column + 0.5], [row + 0.5] * 2, **line)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))

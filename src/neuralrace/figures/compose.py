@@ -21,7 +21,7 @@ WORD = re.compile(r"(?:\$[^$]*\$|[^\s$])+")
 """A word of a title; a formula is one word."""
 LETTER = re.compile(r"^\$\\bf\{(.)\}\$\s*")
 """The letter of a panel, before its title."""
-SOURCE = {"fontsize": 6, "color": "0.5", "va": "top", "annotation_clip": False}
+SOURCE = {"fontsize": 6, "color": "0.45", "va": "top", "annotation_clip": False}
 """Text properties of the panel of a paper, which stands between letter and title."""
 THIN = "\N{HAIR SPACE}"
 """Fills the place of that text in a title."""
@@ -51,6 +51,7 @@ def compose(name: str, results: Results) -> Figure:
     for letter, ax in axes.items():
         getattr(module, f"panel_{letter}")(results, ax)
     style.legend(figure, entry.load()(results))
+    style.darken_text(figure)
     set_titles(figure, axes, declaration.cf)
     return figure
 

@@ -19,6 +19,7 @@ from neuralrace.results.cells import CellResults, Results
 
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
 UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}
+PAIRS: dict[str, dict[str, Any]] = {"trained": TRAINED, "untrained": UNTRAINED}
 LAYERS: dict[str, dict[str, Any]] = {
     "input matrices": {"color": style.categorical(4)},
     "hidden matrix": {"color": style.categorical(0)},
@@ -57,9 +58,9 @@ def partner_share(cell: CellResults) -> float:
     return float(mask(cell).mean())
 
 
-def untrained_error(cell: CellResults) -> xr.DataArray:
-    """Error of untrained pairs at the end of training, (seed), at the first init scale."""
-    return cell.get("metrics", "final_untrained_error").isel(init_scale=0)
+def final_error(cell: CellResults, pairs: str) -> xr.DataArray:
+    """Error of trained or untrained pairs at the end, (seed), at the first init scale."""
+    return cell.get("metrics", f"final_{pairs}_error").isel(init_scale=0)
 
 
 def by_partners(results: Results, experiment: str) -> list[CellResults]:
@@ -109,6 +110,19 @@ def draw_by_partners(
 ) -> None:
     """Values, (seed), of each cell against its trained share."""
     draw_line(ax, [partner_share(cell) for cell in cells], values, props)
+
+
+def draw_errors(ax: Axes, cells: Sequence[CellResults]) -> None:
+    """Errors of trained and of untrained pairs at the end, against the trained share."""
+    for name, props in PAIRS.items():
+        draw_by_partners(ax, cells, [final_error(cell, name) for cell in cells], props)
+    frame_errors(ax)
+
+
+def frame_errors(ax: Axes) -> None:
+    """Names axes of errors against the trained share, and draws the share that the paper names."""
+    ax.axvline(PAPER_SHARE, **style.PAPER)
+    ax.set(ylabel="relative error", xlabel=PARTNER_LABEL)
 
 
 def draw_line(

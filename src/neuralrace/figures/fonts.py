@@ -8,11 +8,12 @@ PDF uses. Glyphs and their positions are the same.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from fontTools import subset
-from matplotlib.font_manager import FontManager, FontProperties
+from matplotlib import _mathtext
+from matplotlib.font_manager import FontManager, FontProperties, fontManager
 from matplotlib.mathtext import MathTextParser
 
 FORMULAS = 2048
@@ -55,6 +56,7 @@ def _load_font(file: Any, options: subset.Options) -> Any:
 
 REPLACED: list[tuple[Any, str, Any]] = [
     (FontManager, "findfont", _findfont),
+    (_mathtext, "findfont", partial(_findfont, fontManager)),  # a bound method of its own
     (MathTextParser, "parse", _parse),
     (subset, "load_font", _load_font),
 ]

@@ -179,6 +179,7 @@ def _all(cells: list[CellResults], shown: list[xr.Dataset]) -> Figure:
     if caption:
         figure.supxlabel("\n".join(caption), x=0.01, ha="left", fontsize=6, color="0.35")
     style.legend(figure, _handles(cells, shown))
+    style.darken_text(figure)
     set_titles(figure, dict(zip(ascii_lowercase, drawn, strict=False)), {})
     return figure
 

@@ -27,8 +27,6 @@ DPI, SLIM_DPI = 300, 130
 COLOURS = 256
 """Size of their palettes, which takes a third of the bytes of full colours. With half as many,
 steps of a colour bar fall together."""
-RGB_DIGITS = np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
-"""Factors of red, green and blue that make a colour one number."""
 DECIMALS = 6
 """Decimals of the positions of axes, as shares of the figure."""
 FREQUENT = 5 / 8
@@ -176,16 +174,17 @@ def palette(pixels: UInt8[np.ndarray, "row column 4"], colours: int) -> Image.Im
         colours: size of the palette, at most 256.
     """
     numbers = pixels.view(">u4")[..., 0] >> 8  # each colour as one number
-    counted = sorted(Image.fromarray(pixels).getcolors(pixels.size) or [], reverse=True)
-    counts = np.array([count for count, _ in counted])
-    present = np.array([rgba for _, rgba in counted], dtype=np.uint8)[:, :3]
+    found, counts = np.unique(numbers, return_counts=True)
+    order = np.lexsort((found, counts))[::-1]  # the most frequent first
+    found, counts = found[order], counts[order]
+    present = np.stack([found >> 16, found >> 8, found], axis=1).astype(np.uint8)
     exact = present[: int(FREQUENT * colours)]
     # The search for other colours depends on their mean only at its start: it needs few pixels.
     few = np.repeat(present, -(-counts // PIXELS), axis=0)[None]
     others = Image.fromarray(few).quantize(colours - len(exact), Image.Quantize.MAXCOVERAGE)
     chosen = np.concatenate([exact, np.reshape(others.getpalette() or [], (-1, 3))])
     nearest = np.zeros(1 << 24, dtype=np.uint8)  # index of the nearest chosen colour, by colour
-    nearest[present @ RGB_DIGITS] = cdist(present, chosen).argmin(axis=1)
+    nearest[found] = cdist(present, chosen).argmin(axis=1)
     indexed = Image.fromarray(nearest[numbers])
     indexed.putpalette(chosen.astype(np.uint8).tobytes())
     return indexed

@@ -15,6 +15,7 @@
   blue, positive ones orange, and entries near zero white. Each matrix has a colour bar.
 - The title of a panel is its finding, in at most eight words (`TITLE_WORDS`); numbers stand at the
   data.
+- A label has the hue of its line, in a shade that can be read on white (`readable`).
 
 Distributions and palettes come from seaborn. Three things are drawn without it. Means and ranges
 over seeds need no bootstrap. Matrices are images, so that overlays can use indices as coordinates.
@@ -32,7 +33,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap
+from matplotlib.colors import Colormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import SubplotSpec
@@ -40,7 +41,9 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.style import context
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
+from matplotlib.typing import ColorType
 
 from neuralrace.errors import UserError
 from neuralrace.figures.fonts import cached_fonts
@@ -54,6 +57,8 @@ SIGNED = sns.blend_palette(["#04142f", "#3f74bd", "#ffffff", "#f7b267", "#c96a00
 """Colour map of matrices whose signs matter: blue below 0, white at 0, orange above."""
 TITLE_WORDS = 8
 """Most words of the title of a panel."""
+CONTRAST = 4.5
+"""Least contrast of text with its ground (Web Content Accessibility Guidelines, level AA)."""
 
 RC_PARAMS: dict[Any, Any] = {
     "axes.grid": False,
@@ -156,6 +161,27 @@ COLOURS = {
     "untrained": categorical(1),
 }
 """Colours of kinds of networks and of pairs of domains, the same in all figures."""
+
+
+def contrast(colour: ColorType, ground: ColorType = "white") -> float:
+    """Contrast of two colours by their luminances, from 1 to 21 (WCAG 2)."""
+    rgb = np.array([to_rgb(colour), to_rgb(ground)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    dark, light = np.sort(linear @ (0.2126, 0.7152, 0.0722) + 0.05)
+    return float(light / dark)
+
+
+def readable(colour: ColorType) -> Colour:
+    """The lightest shade of a colour in which text on white can be read."""
+    shades = (tuple(share * np.array(to_rgb(colour))) for share in np.linspace(1, 0, 101))
+    return next(shade for shade in shades if contrast(shade) >= CONTRAST)
+
+
+def darken_text(figure: Figure) -> None:
+    """Draws all text of a figure in a `readable` shade, except white text on dark ground."""
+    for text in figure.findobj(Text):
+        if to_rgb(colour := text.get_color()) != to_rgb("white"):
+            text.set_color(readable(colour))
 
 
 def marker(index: int) -> str:
@@ -299,6 +325,22 @@ def heat(
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
     return image
+
+
+def write_entry(ax: Axes, image: AxesImage, at: tuple[int, int], value: float, text: str) -> None:
+    """Small text on an entry of a matrix, in black or white, whichever has more contrast.
+
+    Args:
+        ax: the axes of the matrix.
+        image: the matrix.
+        at: row and column of the entry.
+        value: the entry, which sets its colour.
+        text: the text.
+    """
+    red, green, blue, _ = image.to_rgba(np.array([value]))[0].tolist()
+    ink = max(("black", "white"), key=lambda ink: contrast(ink, (red, green, blue)))
+    row, column = at
+    ax.text(column, row, text, color=ink, fontsize=6, ha="center", va="center")
 
 
 def loglog(ax: Axes, x: Sequence[float]) -> None:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_COMPRESSED = 1032
 """Largest ratio of content to file size: zlib compresses no further."""
+LARGE = 2**26
+"""Bytes of a variable, such as the weights of all runs at all times, of which only parts are read
+where variables are named."""
 NUMBERS = ("f", "i", "u", "b", "S")
 """Kinds of data types in result files: numbers and characters."""
 
@@ -74,7 +77,8 @@ def read_result(
     Args:
         path: path of the file.
         kind: the expected kind of file; any when absent.
-        names: variables to read beside the coordinates; all when absent.
+        names: variables to read beside the coordinates; all when absent. `LARGE` ones stay in the
+            file, and each use reads the part that it takes.
 
     Raises:
         UserError: the file is missing, unreadable, damaged, or of another kind.
@@ -84,9 +88,12 @@ def read_result(
         _check_size(stored, path)
         dataset = _opened(stored)
         check_schema(dataset, path, kind)
-        if names is not None:
-            dataset = dataset.drop_vars(set(dataset.data_vars).difference(names))
-        return dataset.load()
+        if names is None:
+            return dataset.load()
+        dataset = dataset.drop_vars(set(dataset.data_vars).difference(names))
+        large = [name for name, variable in dataset.data_vars.items() if variable.nbytes > LARGE]
+        dataset = dataset.drop_vars(large).load()
+    return dataset.assign(open_lazily(path, kind)[large].data_vars) if large else dataset
 
 
 def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> xr.Dataset:

@@ -10,7 +10,7 @@ import xarray as xr
 from neuralrace.config.variables import REGISTRIES
 from neuralrace.config.variants import VARIANT_SETS, is_variant
 from neuralrace.errors import UserError
-from neuralrace.extensions.registry import FIGURES
+from neuralrace.extensions.registry import FIGURES, SOLUTIONS
 from neuralrace.results.cells import IDENTIFIER, cell_name
 from neuralrace.results.checksums import (
     BOARD,
@@ -186,8 +186,17 @@ def _values_not_finite(dataset: xr.Dataset) -> Iterator[str]:
     for name, array in dataset.data_vars.items():
         if array.dtype.kind != "f" or name in MAY_BE_UNDEFINED:
             continue
-        if "solution" in array.dims and name != "loss":  # a solution may lack any other variable
-            array = array.dropna("solution", how="all")
+        if "solution" in array.dims:
+            # a solution may lack any variable, but not a loss that it declares
+            array = array.isel(
+                solution=[_declares(str(s), str(name)) for s in array["solution"].values]
+            )
+            array = array if name == "loss" else array.dropna("solution", how="all")
         bad = np.isinf(array) if metrics else ~np.isfinite(array)
         if bool((bad & healthy).any()):
             yield f"variable {name!r} has {'infinite' if metrics else 'non-finite'} values"
+
+
+def _declares(solution: str, variable: str) -> bool:
+    """Whether a solution declares a variable; one that is not installed may declare any."""
+    return solution not in SOLUTIONS or variable in SOLUTIONS[solution].declaration.variables

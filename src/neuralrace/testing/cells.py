@@ -31,7 +31,7 @@ ROUTING = {
     "name": "routing",
     "hidden": [24, 24],
     "gates": {"name": "always_on"},
-    "pairs": {"name": "all"},
+    "pairs": {"name": "band", "partners": 1},
 }
 SMALL: Mapping[str, Spec] = {
     "modes": {"dataset": MODES, "network": LAYERED, "init": {"name": "aligned"}},
@@ -68,7 +68,7 @@ SMALL: Mapping[str, Spec] = {
             "count": 2,
             "images": {"name": "digits", "samples": 20},
         },
-        "network": ROUTING | {"hidden": [3, 4], "pairs": {"name": "band", "partners": 1}},
+        "network": ROUTING | {"hidden": [3, 4]},
     },
     "contexts": {"dataset": CONTEXTUAL, "network": CONTEXTS},
     "candidates": {"dataset": CONTEXTUAL, "network": RELU, "candidates": {"one": CONTEXTS}},

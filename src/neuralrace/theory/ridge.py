@@ -108,18 +108,19 @@ def ridge(
 
 
 def relative_squared_error(
-    weights: Float[np.ndarray, "output input"],
+    weights: Float[np.ndarray, "*runs output input"],
     sigma_xx: Float[np.ndarray, "input input"],
     sigma_yx: Float[np.ndarray, "output input"],
     y_power: float,
-) -> float:
-    """Relative squared error <|y - W x|^2>/<|y|^2> of a linear map on any sample.
+) -> Float[np.ndarray, "*runs"]:
+    """Relative squared error <|y - W x|^2>/<|y|^2> of linear maps on any sample.
 
     Args:
-        weights: linear map W.
+        weights: linear maps W.
         sigma_xx: <x x^T> of the sample.
         sigma_yx: <y x^T> of the sample.
         y_power: <|y|^2> of the sample, positive.
     """
-    explained = 2 * np.sum(weights * sigma_yx) - np.sum(weights @ sigma_xx * weights)
-    return float(1 - explained / y_power)
+    both = (-2, -1)
+    explained = 2 * np.sum(weights * sigma_yx, both) - np.sum(weights @ sigma_xx * weights, both)
+    return np.asarray(1 - explained / y_power)

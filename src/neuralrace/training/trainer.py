@@ -241,11 +241,10 @@ class Trainer:
         flat = jax.tree.map(lambda w: w.reshape(-1, *w.shape[2:]), weights)
         copies = len(self.scales)
         per_run = jax.tree.map(lambda a: np.tile(a, (copies, *[1] * (a.ndim - 1))), per_run)
-        # weights twice: the program overwrites the donated buffers of `params`
-        weights, initial, per_run = map(self._device, (flat, flat, per_run))
-        return self._start(weights, initial, per_run, jax.device_put(np.tile(self.seeds, copies)))
+        weights, per_run = map(self._device, (flat, per_run))
+        return self._start(weights, per_run, jax.device_put(np.tile(self.seeds, copies)))
 
-    def _start(self, weights: Any, initial: Any, per_run: Any, seeds: Array) -> tuple[Any, Any]:
+    def _start(self, weights: Any, per_run: Any, seeds: Array) -> tuple[Any, Any]:
         training, runs = self.ensemble.training, len(seeds)
 
         def parts(one: Any) -> tuple[Any, Any]:
@@ -254,7 +253,6 @@ class Trainer:
 
         # not jitted: compiling would take longer than these few operations
         params, rest = jax.vmap(parts)(weights)
-        initial, _ = jax.vmap(parts)(initial)
         constants = {
             "learning_rate": training.learning_rate,
             "factor": training.loss.factor(self.task.samples),
@@ -263,7 +261,8 @@ class Trainer:
         fixed = {
             "rest": rest,
             "per_run": per_run,
-            "initial": initial,
+            # a copy: the program overwrites the donated buffers of `params`
+            "initial": jax.device_put(params, may_alias=False),
             **{name: self._device(np.full(runs, value)) for name, value in constants.items()},
         }
         members = {
@@ -291,13 +290,18 @@ class Trainer:
 
     def _shapes(self, runs: int) -> tuple[Any, Any]:
         """Shapes of that many runs: memory is checked before `start` allocates it."""
+        return jax.tree.map(lambda one: one.update(shape=(runs, *one.shape[1:])), self._one_run)
 
-        def many(one: np.ndarray) -> jax.ShapeDtypeStruct:
-            return jax.ShapeDtypeStruct((runs, *one.shape), self._dtype(one))
+    @cached_property
+    def _one_run(self) -> tuple[Any, Any]:
+        """Shapes of `members` and `fixed` of one run."""
+
+        def with_axis(one: np.ndarray) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct((1, *one.shape), self._dtype(one))
 
         per_run = {name: each[0] for name, each in self.task.per_run(self.seeds[:1]).items()}
-        weights, per_run, seed = jax.tree.map(many, (self._one, per_run, np.asarray(self.seeds[0])))
-        return jax.eval_shape(self._start, weights, weights, per_run, seed)
+        arguments = jax.tree.map(with_axis, (self._one, per_run, np.asarray(self.seeds[0])))
+        return jax.eval_shape(self._start, *arguments)
 
     def advance(
         self, members: Any, fixed: Any, data: Any, first: Array, every: Array, records: Array

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neuralrace.board.held_out import PAPER as BENCHMARK
-from neuralrace.board.held_out import findings_file
+from neuralrace.board.held_out import configured
 from neuralrace.claims.inputs import needed_cells
 from neuralrace.claims.spec import Claims, claims_fingerprint, read_claims
 from neuralrace.claims.variants import variant_cells
@@ -258,7 +258,7 @@ class Study:
     @property
     def board_findings_file(self) -> str:
         """Path of what is stated about the board."""
-        return str(findings_file())
+        return str(configured("findings.yaml"))
 
     def board_findings_fingerprint(self) -> str:
         """Fingerprint of what is stated about the board.
@@ -266,21 +266,19 @@ class Study:
         Raises:
             UserError: a mistake in it.
         """
-        findings = read_claims([findings_file()])
+        findings = read_claims([configured("findings.yaml")])
         needed_cells(findings, self.plan.cells)  # raises if a cell or metric is missing
         return claims_fingerprint(findings)
 
     @property
     def board_pictures(self) -> list[str]:
         """Paths of the picture of the board, and of the map of each entry that predicts a loss."""
-        solutions = {
-            name for cell in self.benchmark_cells for name in self.plan.cells[cell].solutions
-        }
-        entries = [
-            n for n in SOLUTIONS if n in solutions and "loss" in SOLUTIONS[n].declaration.variables
-        ]
+        cells = [self.plan.cells[name] for name in self.benchmark_cells]
+        solved = {name for cell in cells for name in cell.solutions}
+        entries = [n for n in sorted(solved) if "loss" in SOLUTIONS[n].declaration.variables]
+        entries += [OTHER_SEEDS] if any(cell.seeds > 1 for cell in cells) else []
         folder = f"{self.figures}/{BENCHMARK}"
-        return [f"{folder}/board.png", *(f"{folder}/maps/{n}.png" for n in (*entries, OTHER_SEEDS))]
+        return [f"{folder}/board.png", *(f"{folder}/maps/{name}.png" for name in entries)]
 
     @cached_property
     def draw_board_code(self) -> str:
@@ -388,6 +386,7 @@ class Study:
             Path(self.results, name) for name in (*TABLES, *self.claim_pages, "claims.sha256")
         ]
         board = [Path(self.results, name) for name in BOARD]
+        board += map(Path, self.board_pictures if self.benchmark_cells else ())
         return [
             *single,
             *map(checksum_path, single),

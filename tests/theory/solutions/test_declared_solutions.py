@@ -51,6 +51,8 @@ def test_requirements_on_steps_depend_on_the_optimiser(requirement, trait, met):
 
 def test_every_solution_requires_gradient_flow_or_gradient_descent():
     for name, entry in SOLUTIONS.items():
+        if name == "ridge":  # a regression, without steps
+            continue
         steps = {"gradient_flow", "gradient_descent"} & set(entry.declaration.requires.split())
         assert steps == {"gradient_descent" if name.endswith("_descent") else "gradient_flow"}
 

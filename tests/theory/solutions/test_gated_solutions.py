@@ -81,6 +81,11 @@ def test_reduced_flow_equals_the_flow_of_all_weights(case):
     _, arrays = solved(make(case, "reduction", "gated_flow", network=network))
     reduced, full = np.moveaxis(arrays["loss"], 2, 0)
     np.testing.assert_allclose(reduced, full, atol=1e-8 * full.max())
+    assert ("untrained_error" in arrays) == (case == "routing")
+    if case == "routing":
+        reduced, full = np.moveaxis(arrays["untrained_error"], 2, 0)
+        np.testing.assert_allclose(reduced, full, atol=1e-8)
+        assert (full[..., -1] < full[..., 0] / 2).all()
 
 
 def test_descent_approaches_the_flow_in_proportion_to_the_step():
@@ -94,7 +99,7 @@ def test_descent_approaches_the_flow_in_proportion_to_the_step():
 
 
 def test_singular_values_equal_those_of_the_trained_weights():
-    record = {"every": 10, "observables": ["singular_values", "mode_strength"]}
+    record = {"every": 10, "observables": ["singular_values", "mode_strength", "pair_error"]}
     ensemble = make("routing", "reduction_descent", network={"hidden": [5, 5]}, record=record)
     _, arrays = solved(ensemble)
     trained = train(ensemble).variables
@@ -103,6 +108,9 @@ def test_singular_values_equal_those_of_the_trained_weights():
     )
     np.testing.assert_allclose(
         arrays["mode_strength"][:, :, 0], trained["mode_strength"], atol=1e-10
+    )
+    np.testing.assert_allclose(
+        arrays["untrained_error"][:, :, 0], trained["untrained_error"], atol=1e-10
     )
 
 
@@ -141,6 +149,61 @@ def test_solutions_without_a_variable_hold_nan_in_it():
 
 
 DOMAINS = {"name": "random_regular", "partners": 3}
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_untrained_error_of_several_blocks_equals_that_of_training(size):
+    """Pairs that are never trained lie in blocks, or in several families of them."""
+    gates = {"name": "groups", "size": size} if size < 4 else {"name": "parallel", "dedicated": 4}
+    ensemble = make(
+        "routing",
+        "reduction_descent",
+        "gated_flow",
+        network={"hidden": [5, 5], "gates": gates},
+        training=ROUTING["training"] | {"learning_rate": 1e-4, "steps": 1500},
+        record={"every": 100, "observables": ["pair_error"]},
+    )
+    assert ensemble.unfit() is None
+    reduced, flow = np.moveaxis(solved(ensemble)[1]["untrained_error"], 2, 0)
+    trained = train(ensemble).variables["untrained_error"]
+    np.testing.assert_allclose(reduced, trained, atol=1e-10)
+    np.testing.assert_allclose(flow, trained, atol=0.05)
+
+
+@pytest.mark.parametrize("pairs", [{"name": "band", "partners": 3}, DOMAINS])
+def test_untrained_error_of_the_race_and_of_ridge_regression(pairs):
+    ensemble = make(
+        "routing",
+        "routing_race",
+        "ridge",
+        network={"hidden": [300, 300], "pairs": pairs},
+        init={"name": "orthogonal"},
+        init_scales=[0.2],
+        training=ROUTING["training"] | {"learning_rate": 1e-4, "steps": 4000},
+        record={"every": 40, "observables": ["pair_error"]},
+    )
+    assert ensemble.unfit() is None
+    _, arrays = solved(ensemble)
+    race, ridge = np.moveaxis(arrays["untrained_error"], 2, 0)
+    assert np.isfinite(arrays["loss"][:, :, 0]).all()
+    assert np.isnan(arrays["loss"][:, :, 1]).all()  # a regression has none
+    np.testing.assert_allclose(ridge, 1, atol=1e-12)
+    trained = train(ensemble).variables["untrained_error"]
+    np.testing.assert_allclose(race, trained, atol=0.05)
+    assert (race[..., -1] < 0.1).all()
+
+
+def test_untrained_error_is_undefined_where_all_pairs_are_trained():
+    pairs = {"pairs": {"name": "all"}, "hidden": [5, 5]}
+    ensemble = make("routing", "gated_flow", "reduction", "ridge", "linearised", network=pairs)
+    arrays = solved(ensemble)[1]
+    assert np.isnan(arrays["untrained_error"]).all()
+    assert np.isfinite(arrays["loss"][:, :, [0, 1, 3]]).all()
+    orthogonal = {"init": {"name": "orthogonal"}}
+    arrays = solved(make("routing", "routing_race", network=pairs, **orthogonal))[1]
+    assert np.isnan(arrays["untrained_error"]).all()
+
+
 REFUSED = [  # from the specification, without data
     ("xor", "routing_race", {}, "network.name: 'gated': use routing"),
     ("xor", "flow", {}, "network.name: 'gated': use layered"),

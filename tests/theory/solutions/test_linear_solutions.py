@@ -138,7 +138,9 @@ def test_layer_strengths_norms_initial_modes_and_gram_matrices():
         arrays["layer_strength"].prod(axis=-2), arrays["mode_strength"][:, :, 0], atol=1e-12
     )
     norms = np.sqrt(np.sum(arrays["layer_strength"] ** 2, axis=-1))
-    np.testing.assert_allclose(norms, arrays["layer_norm"], atol=1e-9)
+    by_modes, by_flow = np.moveaxis(arrays["layer_norm"], 2, 0)
+    np.testing.assert_allclose(by_modes, norms, rtol=1e-14)
+    np.testing.assert_allclose(by_flow, norms, atol=1e-9)
     for name in ("aligned_modes", "shallow_modes", "untied_modes"):
         _, arrays = solved(make(name, **FLOWS[name]))
         first = arrays["mode_strength"][:, :, 0, 0]

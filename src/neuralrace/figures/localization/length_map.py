@@ -22,9 +22,6 @@ from neuralrace.figures.receptive_fields import process
 from neuralrace.figures.sweeps import metric_mean
 from neuralrace.results.cells import CellResults, Results
 
-DARK = 0.5
-"""Numbers are white on cells of smaller values."""
-
 
 @Figure(
     layout="ab;cd",
@@ -74,9 +71,7 @@ def _draw(ax: Axes, cells: Sequence[CellResults]) -> AxesImage:
     ax.invert_yaxis()
     for (row, column), share in np.ndenumerate(table.values):
         if np.isfinite(share):
-            colour = "white" if share < DARK else "black"
-            text = f"{round(share, 2):g}"
-            ax.text(column, row, text, color=colour, fontsize=6, ha="center", va="center")
+            style.write_entry(ax, image, (row, column), share, f"{round(share, 2):g}")
     both = sorted({*table["x"].values} & {*table["y"].values})
     if both:
         equal = (maps.position(table, dim, both) for dim in ("x", "y"))

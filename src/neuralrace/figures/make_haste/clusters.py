@@ -15,28 +15,16 @@ runs.
 from typing import Any
 
 import numpy as np
-import seaborn as sns
-from jaxtyping import Bool
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
+from neuralrace.figures.gate_patterns import colour
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
-COMMON = style.categorical(3)
-"""Clusters that are open in all contexts; red in the paper."""
-CLOSED_IN = (
-    style.categorical(2),
-    style.categorical(0),
-    style.categorical(4),
-    *sns.color_palette("Dark2"),
-)
-"""Clusters that are closed in one context, by context; the first is green in the paper."""
-OTHER = (0.35, 0.35, 0.35)
-"""All other clusters."""
 MIXED = (1 / 3, 2 / 3)
 """Open shares of a cluster in a context between which it is mixed."""
 HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
@@ -136,11 +124,3 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
         found = "incomplete"
     name = f"$k$ = {count}" if source == "training" else "Start"
     ax.set_title(f"{name}: {found}")
-
-
-def colour(opened: Bool[np.ndarray, " context"]) -> style.Colour:
-    """Colour of a unit or a pathway, by the contexts that it is open in."""
-    if opened.all():
-        return COMMON
-    closed = np.flatnonzero(~opened)
-    return CLOSED_IN[closed[0] % len(CLOSED_IN)] if len(closed) == 1 else OTHER

@@ -4,83 +4,133 @@ Gated networks with the pathways of k clusters are trained as the ReLU network i
 "Make Haste Slowly", appendix B, fig. 9: eight objects in three contexts of different structure).
 The error falls to an elbow at four clusters, the common pathway and one for every pair of contexts;
 more clusters gain little. As a control, gates of the start alone do worse, though they are alike in
-kind. Gates that leave a sample without an open pathway make no network and are left out. Means and
-ranges over three runs; the distance of losses is ours.
+kind. Gates that leave a sample without an open pathway make no network and are left out. By the
+distance of losses, a measure of ours, gates of the start do as well from four clusters on.
 """
 
+from itertools import pairwise
+
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.gate_patterns import colour, kinds_of, opened_in
 from neuralrace.figures.sweeps import metric
+from neuralrace.metrics.relu.gate_identification import ELBOW
 from neuralrace.results.cells import CellResults, Results
 
 SOURCES = {
-    "training": {"label": "gates of all of training", "color": style.categorical(0), "marker": "o"},
-    "start": {
-        "label": "gates of the start",
-        "color": "0.6",
-        "marker": "^",
-        "linestyle": style.LINES[1],
-        "linewidth": 1.2,
-    },
+    "training": {"color": style.COLOURS["gated"], "marker": "o", "markersize": 5},
+    "start": {"color": "0.5", "marker": "^", "linestyle": style.LINES[1], "linewidth": 1.3},
 }
 """Lines by the time that gates are from."""
-DESIGNED = {"color": style.categorical(5), "linewidth": 1.2, "linestyle": style.LINES[3]}
+NAMES = {"training": "gates of all\nof training", "start": "gates of\nthe start"}
+NOTE = {"fontsize": 6.5, "color": "0.35"}
+HALF, REACH = 0.36, 0.5
+"""Half the width of a pattern of gates, and of a number of clusters along the axis."""
 
 
 @Figure(
-    layout="ab",
-    height=2.5,
+    layout="a;b",
+    width=4.6,
+    height=3.8,
+    heights=(1.45, 1.0),
     cf={"a": "Fig. 9"},
     reads={
         "contextual": {
-            "metrics": "elbow identification_gap identification_mse imitation_gap",
+            "metrics": "elbow identification_mse identified_gates",
         },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Sources of gates, and the paper's network."""
-    handles = [style.handle(**props) for props in SOURCES.values()]
-    return [*handles, style.handle("pathways as designed", **DESIGNED), style.BAND]
+    """None: lines are labelled."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Mean squared distance of outputs from those of the ReLU network at equal times, over samples,
-    properties and training. The ring is the elbow: the fewest clusters with at most twice the least
-    error.
+    properties and training, the mean of three runs, whose ranges are within the lines. The ring is
+    the elbow: the fewest clusters with at most twice the least error (shaded). Numbers: by how much
+    a cluster more divides the error.
     """
     cell = results.cell("contextual")
-    elbow = metric(cell, "elbow", source="training").max("run")
-    errors = _by_clusters(ax, cell, "identification_mse")
-    for count in errors["clusters"].values[errors["clusters"] == elbow]:
-        error = float(errors.sel(clusters=count).mean("run"))
-        ax.plot(count, error, "o", color="black", markerfacecolor="none", markersize=9)
-    ax.set(yscale="log", ylabel="mean squared error of outputs")
-    ax.set_title(f"Error has its elbow at {float(elbow):.0f} clusters")
+    elbow = float(metric(cell, "elbow", source="training").max("run"))
+    ends = []
+    for source, props in SOURCES.items():
+        values = _errors(cell, source).rename(run="seed")
+        style.over_seeds(ax, values["clusters"], values, **props)
+        end = float(values.mean("seed").dropna("clusters")[-1])
+        ends.append((end, NAMES[source], props["color"]))
+    errors = _errors(cell, "training").mean("run")
+    counts = errors["clusters"].values
+    least = float(errors.min())
+    ax.axhspan(least, ELBOW * least, color="0.92", zorder=0)
+    place = (counts[0] - REACH + 0.08, least * ELBOW**0.5)
+    ax.text(*place, f"up to {ELBOW:g} times the least", va="center", **NOTE)
+    for before, count in pairwise(counts):
+        high, low = (float(errors.sel(clusters=k)) for k in (before, count))
+        middle = ((before + count) / 2, (high * low) ** 0.5)
+        ax.annotate(f"÷{high / low:.1f}", middle, (3, 3), textcoords="offset points", **NOTE)
+    for count in counts[counts == elbow]:
+        error = float(errors.sel(clusters=count))
+        ax.plot(count, error, "o", color="black", markerfacecolor="none", markersize=11)
+    ax.set(yscale="log", ylabel="mean squared error of outputs", xlabel="number of clusters $k$")
+    _frame(ax, counts)
+    label_ends(ax, ends)
+    ax.set_title(f"The error has its elbow at {elbow:.0f} clusters")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Largest distance of the losses at equal times, over the initial loss. The line across is the
-    network that the paper designs by hand, a common pathway beside pathways open in all contexts
-    but one (mean, range over seeds).
+    """The pathways of these clusters: a row for each, with samples by context from left to right,
+    in colour where it is open. Names are those of the largest number of clusters. Framed: the
+    pathways of the paper's gated network.
     """
     cell = results.cell("contextual")
-    name = contextual.candidate_names(cell)[contextual.task(cell).contexts - 1,]
-    designed = metric(cell, "imitation_gap", candidate=name)
-    _by_clusters(ax, cell, "identification_gap")
-    low, high = float(designed.min()), float(designed.max())
-    ax.axhspan(low, high, color=DESIGNED["color"], alpha=0.15, linewidth=0)
-    ax.axhline(float(designed.mean()), **DESIGNED)
-    ax.set(ylabel="distance of losses (initial loss)", ylim=(0, None))
-    ax.set_title("By the loss, early gates do as well")
+    counts = _errors(cell, "training")["clusters"].values
+    contexts = contextual.task(cell).contexts
+    designed, title = set(map(tuple, kinds_of(contexts))), "Pathways of all numbers of clusters"
+    for count in counts:
+        gates = metric(cell, "identified_gates", source="training").sel(clusters=count)
+        gates = gates.dropna("pathway", how="all").values.astype(bool)
+        opened = opened_in(gates, contexts)
+        colours = np.array([colour(row) for row in opened])
+        shades = np.where(gates[..., None], colours[:, None], 0.95)
+        rows = len(gates)
+        extent = (count - HALF, count + HALF, rows, 0)
+        ax.imshow(shades, aspect="auto", interpolation="nearest", extent=extent)
+        for row in range(1, rows):
+            ax.plot(extent[:2], [row, row], color="white", linewidth=1.2)
+        for edge in np.linspace(*extent[:2], contexts + 1)[1:-1]:
+            ax.plot([edge, edge], [0, rows], color="white", linewidth=1.2)
+        if rows == len(designed) and set(map(tuple, opened)) == designed:
+            title = f"{rows} clusters are the paper's pathways"
+            corner = (count - HALF - 0.05, -0.12)
+            frame = {"fill": False, "edgecolor": "black", "linewidth": 1.0}
+            ax.add_patch(Rectangle(corner, 2 * HALF + 0.1, rows + 0.24, **frame))
+    _frame(ax, counts)
+    names = [", ".join(map(str, np.flatnonzero(row) + 1)) or "none" for row in opened]
+    ax.set_yticks(np.arange(len(names)) + 0.5, [f"open in {name}" for name in names])
+    ax.yaxis.tick_right()
+    ax.set(ylim=(counts[-1] + 0.2, -0.2), ylabel="pathway")
+    ax.yaxis.set_label_position("left")
+    places = np.arange(contexts) - (contexts - 1) / 2
+    ticks = counts[:, None] + places * 2 * HALF / contexts
+    ax.set_xticks(ticks.ravel(), [str(n + 1) for _ in counts for n in range(contexts)])
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel("samples, by context")
+    ax.set_title(title)
 
 
-def _by_clusters(ax: Axes, cell: CellResults, name: str) -> xr.DataArray:
-    """Draws a distance by number of clusters and run; returns that of gates of all of training."""
-    for source, props in SOURCES.items():
-        values = metric(cell, name, source=source).rename(run="seed")
-        style.over_seeds(ax, values["clusters"], values, **props)
-    ax.set_xlabel("number of clusters $k$")
-    return metric(cell, name, source="training")
+def _errors(cell: CellResults, source: str) -> xr.DataArray:
+    """Error by number of clusters and run."""
+    return metric(cell, "identification_mse", source=source)
+
+
+def _frame(ax: Axes, counts: np.ndarray) -> None:
+    ax.set_xlim(counts[0] - REACH, counts[-1] + REACH)
+    ax.set_xticks(counts)

@@ -12,33 +12,36 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.ends import label_ends
-from neuralrace.figures.make_haste.clusters import colour
+from neuralrace.figures.gate_patterns import by_contexts, colour, draw_gates, kinds_of, opened_in
 from neuralrace.figures.sweeps import metric, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.reln.gates import relu_gates
 
-EXPERIMENTS = ("contextual", "three_contexts", "four_contexts", "five_contexts")
-LEVELS = (1.0, 0.7, 0.3, 0.1)
+OTHERS = ("three_contexts", "four_contexts", "five_contexts")
+"""Experiments whose contexts all have hierarchies."""
+LEVELS = (1.0, 0.7, 0.1)
 """Losses over initial loss at which gates are drawn, at the nearest snapshots, beside the end."""
 EVERY = 3
 """One unit in so many is drawn."""
 LEAST_BLOCK = 0.07
 """Least share of rows of a block that has a name."""
 CLUSTERS = 4
-DOTTED = {"linestyle": style.LINES[2], "linewidth": 1.6, "alpha": 1.0}
-TEXT = {"fontsize": 6.5, "textcoords": "offset points"}
+FLIPS = {
+    "carried_gate_flip_fraction": ("differ from\nthe start", style.categorical(1)),
+    "recent_gate_flips": ("flip in\n1/20 of training", style.categorical(0)),
+}
+"""Names and colours of shares of gates."""
+FAINT = {"color": "0.6", "linewidth": 1.0, "alpha": 1.0}
 
 
 @Figure(
-    layout="aaa;bcd",
-    height=4.75,
-    widths=(1.0, 1.05, 1.0),
-    heights=(1.25, 1.0),
+    layout="aa;bc",
+    height=4.9,
+    heights=(1.3, 1.0),
     cf={"a": "sec. 4", "b": "sec. 4"},
     reads={
         "contextual three_contexts four_contexts five_contexts": {
@@ -46,19 +49,13 @@ TEXT = {"fontsize": 6.5, "textcoords": "offset points"}
         },
         "contextual": {
             "trajectory": "loss weight_1",
-            "metrics": (
-                "always_open_share gate_flips_between identified_gates identified_share "
-                "loss_half_time"
-            ),
+            "metrics": "always_open_share identified_gates identified_share loss_half_time",
         },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Colours of units, by the contexts that they are open in, and the band."""
-    contexts = contextual.task(results.cell("contextual")).contexts
-    common, *kinds = _all_kinds(contexts)
-    first = Patch(color=colour(common), label="open in all contexts")
-    return [first, *(Patch(color=colour(kind), label=kind_name(kind)) for kind in kinds)]
+    """None: units and lines are labelled."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -80,6 +77,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     times = weights["snapshot_flow_time"].values[moments]
     for part, gate, time in zip(parts, gates[:, order], times, strict=False):
         draw_gates(part, gate, cell)
+        part.set(xlabel="sample, by context")
         part.set_title(f"flow time {time:.0f}", loc="center")
         part.set_yticks([])
     blocks = [(kind_name(k), np.flatnonzero((ends == k).all(axis=1)))
@@ -87,8 +85,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     blocks.append(("fewer", np.flatnonzero(ends.sum(axis=1) < dataset.contexts - 1)))
     named = [(rows.mean(), name) for name, rows in blocks if len(rows) > LEAST_BLOCK * len(order)]
     parts[0].set_yticks([middle for middle, _ in named], [name for _, name in named])
-    parts[0].set_ylabel("unit, by contexts at the end")
-    parts[len(parts) // 2 - 1].set_xlabel("sample, by context", x=1.05)  # under the middle
+    parts[0].set_ylabel("hidden unit, by contexts\nthat it is open in at the end")
     at = {"source": "training", "clusters": CLUSTERS}
     pathways, shares = (
         metric(cell, f"identified_{name}").sel(at).dropna("pathway", how="all").values
@@ -96,6 +93,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     )
     heights = np.round(len(order) * shares / shares.sum()).astype(int)
     draw_gates(parts[-1], np.repeat(pathways.astype(bool), heights, axis=0), cell)
+    parts[-1].set(xlabel="sample, by context")
     parts[-1].set_title("gated network", loc="center")
     parts[-1].yaxis.tick_right()
     names = map(kind_name, opened_in(pathways.astype(bool), dataset.contexts))
@@ -105,10 +103,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Share of units by the contexts that they are open in, on more than half of the samples of
-    each, in the colours of a; dotted are the paper's pathways, of equal width. The text is the
-    power (length of incoming times outgoing weights) of units that are open on all samples at the
-    end.
+    """Shares of units by the contexts that they are open in, on more than half of the samples of
+    each, one above the other, in the colours of a. The text is the power (length of incoming times
+    outgoing weights) of units that are open on all samples at the end. Means over ten runs.
     """
     cell = results.cell("contextual")
     weights = smallest_scale(cell.get("trajectory", "weight_1"))
@@ -118,67 +115,42 @@ def panel_b(results: Results, ax: Axes) -> None:
     opened = opened_in(_gates(cell, weights), kinds.shape[1])
     has = (opened[..., None, :] == kinds).all(axis=-1).mean(axis=-2)
     shares = np.concatenate([has, 1 - has.sum(axis=-1, keepdims=True)], axis=-1)
-    ends = []
-    for kind, share in zip(_all_kinds(kinds.shape[1]), np.moveaxis(shares, -1, 0), strict=True):
-        share = finite.copy(data=share).where(finite)
-        style.over_seeds(ax, time, share, color=colour(kind))
-        ends.append((float(share.isel(snapshot=-1).mean("seed")), kind_name(kind), colour(kind)))
-    ax.axhline(1 / len(kinds), **style.PAPER)
+    top, ends = xr.ones_like(time, dtype=float), []
+    for kind, values in zip(_all_kinds(kinds.shape[1]), np.moveaxis(shares, -1, 0), strict=True):
+        bottom = top - finite.copy(data=values).where(finite).mean("seed")
+        ax.fill_between(time, bottom, top, color=colour(kind), alpha=0.75, linewidth=0)
+        ax.plot(time, bottom, color="white", linewidth=1.2)
+        ends.append((float((bottom + top)[-1]) / 2, _words(kind), colour(kind)))
+        top = bottom
     always = float(metric(cell, "always_open_share").isel(layer=0).mean("seed"))
-    text = f"open on all samples at the end:\n{always:.1%} of power"
-    ax.text(0.98, 0.97, text, ha="right", va="top", transform=ax.transAxes, fontsize=6.5)
-    ax.annotate(
-        "Jarvis et al.:\neach pathway", (0.62, 1 / len(kinds)), (0.98, 0.5),
-        ax.get_yaxis_transform(), ha="right", fontsize=6.5, color=style.PAPER["color"],
-        arrowprops={"arrowstyle": "-", "color": "0.35", "linewidth": 0.5, "relpos": (0.2, 0)},
-    )  # fmt: skip
-    ax.set(xlabel=style.FLOW_TIME, ylabel="share of units", ylim=(0, 1))
-    ax.set_xlim(0, float(time[-1]))
+    text = f"open on all samples at the end: {always:.1%} of power"
+    ax.text(0.02, 0.91, text, transform=ax.transAxes, fontsize=6.5)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="share of units", ylim=(0, 1.14))
+    ax.set(xlim=(0, float(time[-1])), yticks=(0, 0.5, 1))
     label_ends(ax, ends)
-    ax.set_title("Common units become rare")
+    ax.set_title("Units open in all contexts become rare")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Share of gates that differ between any two snapshots, mean over runs."""
-    cell = results.cell("contextual")
-    between = metric(cell, "gate_flips_between").isel(layer=0).mean("seed")
-    time = between["snapshot_flow_time"].values
-    share = between.transpose("snapshot", "other_snapshot").values
-    image = style.heat(ax, share, 0, max(0.01, np.fmax.reduce(share.ravel())))
-    positions = np.linspace(0, len(time) - 1, min(5, len(time))).round().astype(int)
-    names = [f"{time[position]:.0f}" for position in positions]
-    ax.set_xticks(positions, names)
-    ax.set_yticks(positions, names)
-    ax.set(xlabel=style.FLOW_TIME, ylabel=style.FLOW_TIME)
-    ax.figure.colorbar(image, ax=ax, label="share of gates that differ", pad=0.02, aspect=16)
-    ax.set_title("Gates of the start do not last")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Share of gates that differ from the snapshot before, a twentieth of training, and from the
-    start (dotted, with units by their power at the end). In the task of a to c the structures
-    of contexts differ; in the others all contexts have hierarchies. The axis has the unit of the
-    bar of c.
+    """Share of gates that differ from the start (units by their power at the end), and from the
+    snapshot before, a twentieth of training. Means and ranges over ten runs; thin and grey are
+    tasks of three, four and five contexts that all have hierarchies.
     """
-    cells = [results.cell(experiment) for experiment in EXPERIMENTS]
-    for cell, shade in zip(cells, style.sequential(len(cells)), strict=True):
-        _draw_flips(ax, cell, "carried_gate_flip_fraction", 1, color=shade, **DOTTED)
-        _draw_flips(ax, cell, "recent_gate_flips", 2, color=shade)
-        ax.plot([], [], color=shade, label=_name(cell))
-    x = ax.dataLim.x1
-    ends = [float(metric(cells[0], name).isel(layer=0, snapshot=-1).mean("seed"))
-            for name in ("carried_gate_flip_fraction", "recent_gate_flips")]  # fmt: skip
-    names = (("differ from the start", 6), ("snapshot to snapshot", 14))
-    for end, (name, up) in zip(ends, names, strict=True):
-        ax.annotate(f"{name}: {end:.0%}", (x, end), (0, up), ha="right", **TEXT)
-    ax.legend(loc="center right", bbox_to_anchor=(1, 0.45), ncols=2, handlelength=1)
-    ax.set(xlabel=style.FLOW_TIME, ylim=(0, None), xlim=(0, x))
-    ax.set_title("Flips become rare")
-
-
-def kinds_of(contexts: int) -> Bool[np.ndarray, "kind context"]:
-    """Contexts of the paper's pathways: all, and all but each, the last first."""
-    return np.concatenate([np.ones((1, contexts), dtype=bool), ~np.eye(contexts, dtype=bool)[::-1]])
+    for cell in map(results.cell, OTHERS):
+        for name in FLIPS:
+            flips = _flips(cell, name).mean("seed")
+            ax.plot(flips["snapshot_flow_time"], flips, **FAINT)
+    ends = []
+    for name, (text, shade) in FLIPS.items():
+        flips = _flips(results.cell("contextual"), name)
+        time, end = flips["snapshot_flow_time"], float(flips.isel(snapshot=-1).mean("seed"))
+        style.over_seeds(ax, time, flips, color=shade)
+        ends.append((end, f"{end:.0%} {text}", shade))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="share of gates", ylim=(0, None))
+    ax.set_xlim(0, float(time[-1]))
+    ax.text(0.98, 0.48, "grey: other tasks", transform=ax.transAxes, ha="right", color="0.35")
+    label_ends(ax, ends)
+    ax.set_title("Gates settle far from the start")
 
 
 def _all_kinds(contexts: int) -> Bool[np.ndarray, "kind context"]:
@@ -206,37 +178,13 @@ def _gates(cell: CellResults, weights: xr.DataArray) -> Bool[np.ndarray, "*runs 
     return relu_gates([values, values], cell.data.x)[0]
 
 
-def opened_in(
-    gates: Bool[np.ndarray, "*runs unit sample"], contexts: int
-) -> Bool[np.ndarray, "*runs unit context"]:
-    """Contexts in which units are open, on more than half of the samples."""
-    return gates.reshape(*gates.shape[:-1], contexts, -1).mean(axis=-1) > 0.5
+def _words(opened: Bool[np.ndarray, " context"]) -> str:
+    """`kind_name` in words."""
+    name = kind_name(opened)
+    return f"in {name}" if opened.any() else name
 
 
-def by_contexts(gates: Bool[np.ndarray, "unit sample"], contexts: int) -> np.ndarray:
-    """Units in the order of the contexts that they are open in, those of most contexts first."""
-    opened = opened_in(gates, contexts)
-    return np.lexsort([*opened.T[::-1], opened.sum(axis=1)])[::-1]
-
-
-def draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:
-    """Draws open gates in the colour of the contexts that their unit is open in."""
-    dataset = contextual.task(cell)
-    colours = np.array([colour(row) for row in opened_in(gates, dataset.contexts)])
-    shades = np.where(gates[..., None], colours[:, None], 1.0)
-    ax.imshow(shades, aspect="auto", interpolation="nearest")
-    contextual.name_contexts(ax.xaxis, dataset)
-    ax.tick_params(length=0)
-
-
-def _name(cell: CellResults) -> str:
-    """Number of contexts, and whether it is the task of the other panels."""
-    task = contextual.task(cell)
-    return f"$C$ = {task.contexts}" + (", as in a" if len(set(task.blocks)) > 1 else "")
-
-
-def _draw_flips(ax: Axes, cell: CellResults, name: str, first: int, **props: object) -> None:
-    """Draws a share of gates by flow time, from its first snapshot on."""
-    late = {"snapshot": slice(first, None)}
-    flips = metric(cell, name).isel(layer=0).isel(late)
-    style.over_seeds(ax, flips["snapshot_flow_time"], flips, **props)
+def _flips(cell: CellResults, name: str) -> xr.DataArray:
+    """A share of gates from the first snapshot on at which it compares two after the start."""
+    first = 2 if name == "recent_gate_flips" else 1
+    return metric(cell, name).isel(layer=0, snapshot=slice(first, None))

@@ -17,8 +17,7 @@ from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.make_haste.clusters import colour
-from neuralrace.figures.make_haste.gate_flips import by_contexts, draw_gates, kinds_of
+from neuralrace.figures.gate_patterns import by_contexts, colour, draw_gates, kinds_of
 from neuralrace.figures.sweeps import metric, smallest_scale
 from neuralrace.results.cells import Results
 from neuralrace.theory.reln.gates import relu_gates

@@ -8,18 +8,16 @@ past the 40% that the source names: there is no sharp threshold, and what sets t
 that no single run fails. Errors are squared, and relative to a network that answers zero.
 """
 
-import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.results.cells import CellResults, Results
+from neuralrace.results.cells import Results
 
 SMALL = 0.1
 """Errors up to this value are small, as in the claims."""
 SHIFT = 0.008
 """Distance of dots from their share: untrained pairs on the right, trained ones on the left."""
-PAIRS = {"trained": domains.TRAINED, "untrained": domains.UNTRAINED}
 
 
 @Figure(
@@ -48,10 +46,7 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Errors as the source draws them: means over ten seeds, with ranges as bars."""
-    cells = domains.by_partners(results, "generalisation")
-    for name, props in PAIRS.items():
-        domains.draw_by_partners(ax, cells, [_error(cell, name) for cell in cells], props)
-    _frame(ax)
+    domains.draw_errors(ax, domains.by_partners(results, "generalisation"))
     ax.set_ylim(0, None)
     ax.set_title("Untrained pairs follow from 40% on")
 
@@ -66,21 +61,12 @@ def panel_b(results: Results, ax: Axes) -> None:
         for cell in (*results.cells("generalisation"), *many)
     }
     shares = sorted(cells)
-    for (name, props), shift in zip(PAIRS.items(), (-SHIFT, SHIFT), strict=True):
-        errors = [_error(cells[share], name).clip(min=domains.FLOOR) for share in shares]
+    for (name, props), shift in zip(domains.PAIRS.items(), (-SHIFT, SHIFT), strict=True):
+        errors = [
+            domains.final_error(cells[share], name).clip(min=domains.FLOOR) for share in shares
+        ]
         domains.draw_runs(ax, shares, errors, props, shift)
     ax.axhline(SMALL, **style.GUIDE)
-    _frame(ax)
+    domains.frame_errors(ax)
     ax.set(yscale="log")
     ax.set_title("From 40% on no single run fails")
-
-
-def _error(cell: CellResults, pairs: str) -> xr.DataArray:
-    """Error of trained or untrained pairs at the end, (seed)."""
-    return cell.get("metrics", f"final_{pairs}_error").isel(init_scale=0)
-
-
-def _frame(ax: Axes) -> None:
-    """Names both axes, and draws the threshold of the paper."""
-    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
-    ax.set(ylabel="relative error", xlabel=domains.PARTNER_LABEL)

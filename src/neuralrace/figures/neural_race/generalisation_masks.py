@@ -106,7 +106,10 @@ def panel_d(results: Results, ax: Axes) -> None:
     both = [c for c in results.cells("generalisation_parallel") if partners(c) in alone]
     for several, fill in ((True, RANDOM["color"]), (False, "white")):
         pairs = [
-            (domains.untrained_error(alone[partners(cell)]), domains.untrained_error(cell))
+            (
+                domains.final_error(alone[partners(cell)], "untrained"),
+                domains.final_error(cell, "untrained"),
+            )
             for cell in both
             if (partners(cell) > 1) == several
         ]
@@ -159,7 +162,7 @@ def _draw_errors(
     shift: float = 0.0,
 ) -> None:
     """Draws final errors of untrained pairs, where there are any, on a logarithmic axis."""
-    errors = [domains.untrained_error(cell) for cell in cells]
+    errors = [domains.final_error(cell, "untrained") for cell in cells]
     some = [(across(c), e) for c, e in zip(cells, errors, strict=True) if np.isfinite(e).any()]
     domains.draw_runs(ax, [x for x, _ in some], [error for _, error in some], props, shift)
     ax.axhline(SMALL, **style.GUIDE)

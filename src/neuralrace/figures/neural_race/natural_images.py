@@ -10,7 +10,7 @@ are means and bars ranges over seeds (10 for digits). At the source's size of it
 trained ones do from 40% of pairs on, in each of eight runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from matplotlib.patches import Rectangle
 from neuralrace.datasets.images import CLASSES
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
+from neuralrace.figures.image_errors import PAIRS, RIDGE, draw_pairs, frame_shares, misclassified
 from neuralrace.results.cells import CellResults, Results
 
 SETS = {
@@ -47,22 +48,13 @@ PITCH, CELL = 1.95, 0.23
 UNITS = 2.8
 """Left end of the output units, in widths of an image."""
 ERRORS = (0.5, 1, 2)
-SHARES = (0.2, 0.4, 0.6, 0.8)
-PAIRS: dict[str, dict[str, Any]] = {
-    "untrained": domains.UNTRAINED,
-    "trained": domains.TRAINED | {"markersize": 2.2},
-}
-"""Trained pairs are on top and smaller, because both often coincide."""
 LINES: dict[str, dict[str, Any]] = {
     "untrained": {"linewidth": 0.6},
     "trained": {"linewidth": 1.6, "zorder": 3},
 }
 """Lines between domains."""
-RIDGE: dict[str, Any] = style.GUIDE | {"linestyle": style.LINES[3]}
 NOTE: dict[str, Any] = {"fontsize": 6, "color": "0.4", "ha": "right"}
 """Text at a line."""
-
-Measure = Callable[[CellResults, str], xr.DataArray]
 
 
 @Figure(
@@ -159,29 +151,6 @@ def image_sets(results: Results) -> list[list[CellResults]]:
 def held_out_error(cell: CellResults, pairs: str) -> xr.DataArray:
     """Squared error of pairs (trained or untrained) on held-out images at the end of training."""
     return cell.get("trajectory", f"held_out_{pairs}_error").isel(time=-1, drop=True)
-
-
-def misclassified(cell: CellResults, pairs: str) -> xr.DataArray:
-    """Share of held-out images that pairs (trained or untrained) misclassify at the end."""
-    return cell.get("metrics", f"final_{pairs}_misclassified")
-
-
-def draw_pairs(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
-    """Draws a measure of trained and of untrained pairs against K/M."""
-    for name, props in PAIRS.items():
-        values = [of(cell, name).isel(init_scale=0) for cell in cells]
-        domains.draw_by_partners(ax, cells, values, props)
-    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
-    shown = ax.get_xlim()
-    ax.set_xticks(SHARES)
-    ax.set_xlim(shown)  # Ticks beyond the markers would widen the axis.
-
-
-def frame_shares(ax: Axes, baseline: CellResults) -> None:
-    """Prepares an axis of shares misclassified, with ridge regression of a cell and guessing."""
-    ax.axhline(float(baseline.get("metrics", "ridge_misclassified").mean()), **RIDGE)
-    ax.axhline(1 - 1 / CLASSES, **style.GUIDE)
-    ax.set_ylim(0, 1)
 
 
 def _parts(results: Results, ax: Axes) -> list[tuple[Axes, list[CellResults]]]:

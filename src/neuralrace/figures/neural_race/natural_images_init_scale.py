@@ -16,13 +16,7 @@ from matplotlib.axes import Axes
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.figures.neural_race.natural_images import (
-    PAIRS,
-    RIDGE,
-    draw_pairs,
-    frame_shares,
-    misclassified,
-)
+from neuralrace.figures.image_errors import PAIRS, RIDGE, draw_pairs, frame_shares, misclassified
 from neuralrace.results.cells import CellResults, Results
 
 LEARNING = (

@@ -2,46 +2,48 @@
 
 Beyond figure 7c of Saxe, Sodhani and Lewallen (2022), on digits: rotated images, renamed classes,
 linear networks, squared error. Transfer is 1 where all that trained pairs learn holds for untrained
-ones; nine tenths of it are marked. Dots are single runs (10 for each share), and lines
-join medians. With random masks about as many partners suffice whatever the number of domains; bands
-need more of them the more domains there are, though a smaller share. Medians reach nine tenths of
-the explained power at 58, 39 and 33% of 5, 10 and 20 domains, and at 29% of 100 domains of MNIST,
-the source's size, which were run apart.
+ones. Dots are single runs, ten for each share. With random masks about as many partners suffice
+whatever the number of domains; bands, whose trained domains are neighbours, need more of them the
+more domains there are, though a smaller share. Medians reach nine tenths of the explained power at
+58, 39 and 33% of 5, 10 and 20 domains, and at 29% of 100 domains of MNIST, the source's size, which
+were run apart.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
 from neuralrace.results.cells import CellResults, Results
 
-SWEEPS = ("images_five", "images", "images_twenty")
-"""Experiments by number of domains, smallest first."""
-RANDOM: dict[str, Any] = {"markerfacecolor": "white", "linestyle": style.LINES[2]}
-SMALL: dict[str, Any] = {
-    "color": style.categorical(4),
-    "marker": "D",
-    "linestyle": style.LINES[1],
+SWEEPS = {
+    "images_five": ("left", 0.45),
+    "images": ("left", -0.07),
+    "images_twenty": ("right", 0.45),
 }
-LEAST = -0.5
+"""Experiments by number of domains; the end of a name that is at its line, and the height."""
+ROWS = (
+    ("images_twenty", "band", "20 domains, band"),
+    ("images_twenty", "random_regular", "20 domains, random"),
+    ("images", "band", "10 domains, band"),
+    ("images_random", "random_regular", "10 domains, random"),
+    ("images_small_init", "band", "10 domains, band,\ninit scale 0.01"),
+)
+"""Experiments, masks and names of rows."""
+LEAST = -0.3
 """Lower end of the axis of explained power, negative where answers are worse than zero."""
-ACCURACY = "transfer, by accuracy"
-NUMBER = "trained output domains, $K$"
-
-NOTE: dict[str, Any] = {"fontsize": 6, "color": "0.4"}
-"""Text at a line."""
-
-Series = tuple[str, list[CellResults], dict[str, Any]]
+SHARES = (0.15, 0.62)
+"""Ends of the axis of shares; all lines have come to 1 on the right."""
 
 
 @Figure(
-    layout="abc",
-    height=2.7,
-    widths=(1.4, 1.0, 1.0),
+    layout="ab",
+    height=2.9,
+    widths=(1.25, 1.0),
     cf={"a": "Fig. 7b, c"},
     reads={
         "images images_five images_twenty": {
@@ -55,80 +57,82 @@ Series = tuple[str, list[CellResults], dict[str, Any]]
     },
 )
 def legend(results: Results) -> style.Handles:
-    """None: each panel has its own."""
+    """None: lines and rows are named."""
     return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Power that untrained pairs explain over what trained ones do, against the share of output
-    domains that are trained, which are neighbours (a band). Lines that leave the axis at
-    triangles go on below, to answers worse than zero. Dotted: the 40% of the source.
+    domains that are trained, in bands: single runs, with medians joined. Lines go on below the
+    axis, to answers worse than zero. Grey: nine tenths. Dotted: the 40% of the source.
     """
-    series = [
-        (name.replace(", band", " domains"), cells, props)
-        for name, cells, props in _series(results, SWEEPS)
-        if cells[0].routing.pairs.name == "band"
-    ]
-    _draw(ax, series, "zero_shot_ratio", domains.partner_share)
-    ax.legend(loc="lower right")
+    styles = style.sequential_styles(len(SWEEPS))
+    for (name, (end, height)), props in zip(SWEEPS.items(), styles, strict=True):
+        cells = _cells(results, name, "band")
+        values = _values(cells, "zero_shot_ratio")
+        shares = list(map(domains.partner_share, cells))
+        domains.draw_runs(ax, shares, list(values), props)
+        place = min(_reached(shares, values.median("seed").values, height), shares[-1]), height
+        beside: dict[str, Any] = {"textcoords": "offset points", "ha": end, "va": "center"}
+        text = f"{cells[0].spec.dataset.count} domains"
+        shift = 5 if end == "left" else -5, 0
+        ax.annotate(text, place, shift, color=props["color"], **beside)
+    ax.axhline(domains.FOLLOWING, **style.GUIDE)
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
-    ax.text(domains.PAPER_SHARE + 0.015, -0.3, f"Saxe et al.:\n{domains.PAPER_SHARE:.0%}", **NOTE)
-    ax.axhline(0, **style.GUIDE)
-    ax.set(xlabel="trained share, $K/M$", ylim=(LEAST, 1.1), ylabel="transfer, by explained power")
-    ax.set_title("More domains, smaller share")
+    ax.text(
+        domains.PAPER_SHARE + 0.01,
+        LEAST + 0.03,
+        f"Saxe et al.: {domains.PAPER_SHARE:.0%}",
+        color=style.PAPER["color"],
+    )
+    ax.set(xlabel="trained share of output domains, $K/M$", ylabel="transfer, by explained power")
+    ax.set(xlim=SHARES, ylim=(LEAST, 1.08))
+    ax.set_yticks([0, 0.5, domains.FOLLOWING], ["0", "0.5", f"{domains.FOLLOWING:g}"])
+    ax.set_title("With more domains a smaller share suffices")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Accuracy above chance of untrained pairs over that of trained ones, on held-out images,
-    against the number of trained output domains, for bands and for masks drawn at random.
+    """Number of trained output domains from which transfer, here the accuracy of untrained pairs
+    above chance over that of trained ones on held-out images, is nine tenths, on the straight line
+    between numbers that were run: single runs that come to it, and medians of all. Trained domains
+    are bands or drawn at random; init scales are 0.1 if not named.
     """
-    series = _series(results, ("images", "images_random", "images_twenty"))
-    _draw(ax, series, "transfer", _number)
-    ax.legend(loc="lower right", title="domains and mask")
-    ax.set(xlabel=NUMBER, ylabel=ACCURACY)
-    ax.xaxis.set_major_locator(MultipleLocator(2))
-    ax.set_title("Random masks need fewer")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """The same from two init scales, for ten domains and bands."""
-    series = [
-        (f"init scale {cells[0].spec.init_scales[0]:g}", cells, props | other)
-        for experiment, other in (("images", {}), ("images_small_init", SMALL))
-        for _, cells, props in _series(results, (experiment,))
-    ]
-    _draw(ax, series, "transfer", _number)
-    ax.set(xlabel=NUMBER, ylabel=ACCURACY)
-    ax.xaxis.set_major_locator(MultipleLocator(2))
-    ax.set_title("Small weights need fewer")
-
-
-def _draw(
-    ax: Axes, series: Sequence[Series], metric: str, across: Callable[[CellResults], float]
-) -> None:
-    for name, cells, props in series:
-        values = [cell.get("metrics", metric).isel(init_scale=0) for cell in cells]
-        domains.draw_runs(ax, [across(cell) for cell in cells], values, props)
-        ax.plot([], [], **props, label=name)
-    ax.axhline(domains.FOLLOWING, **style.GUIDE)
-    beside = {"ha": "left", "va": "top", "transform": ax.get_yaxis_transform()}
-    ax.text(0.02, domains.FOLLOWING - 0.015, "nine tenths", **beside, **NOTE)
-    ax.legend(loc="lower right")
-
-
-def _series(results: Results, experiments: Sequence[str]) -> list[Series]:
-    """Cells of each number of domains and kind of mask, fewest partners first, named and styled."""
+    rows = [(name, cells) for *at, name in ROWS if (cells := _cells(results, *at))]
+    part = style.named_rows(ax, [name for name, _ in rows])
     counts = [results.cells(name)[0].spec.dataset.count for name in SWEEPS]
     styles = dict(zip(counts, style.sequential_styles(len(counts)), strict=True))
-    series: dict[str, Series] = {}
-    for cell in (cell for name in experiments for cell in domains.by_partners(results, name)):
-        count, mask = cell.spec.dataset.count, cell.routing.pairs.name
-        name = f"{count}, {mask.partition('_')[0]}"
-        props = styles[count] | ({} if mask == "band" else RANDOM)
-        series.setdefault(name, (name, [], props))[1].append(cell)
-    return list(series.values())
+    for row, (_, cells) in enumerate(rows):
+        numbers = [domains.partner_share(c) * c.spec.dataset.count for c in cells]
+        values = _values(cells, "transfer").transpose("seed", ...)
+        needed = np.array([_reached(numbers, run, domains.FOLLOWING) for run in values.values])
+        reached, median = np.sort(needed[np.isfinite(needed)]), float(np.median(needed))
+        dots = styles[cells[0].spec.dataset.count] | {"markersize": 4.5, "markeredgewidth": 0}
+        if reached.size:
+            ascending = row + style.swarm(reached, 0.2)
+            part.plot(reached, ascending, linestyle="", alpha=0.8, **dots)
+        if np.isfinite(median):
+            part.plot([median, median], [row - 0.32, row + 0.32], color="0.2", linewidth=1.2)
+            part.text(median, row - 0.37, f"{median:.1f}", ha="center")
+    part.set_xlim(0, max(7, part.get_xlim()[1]))
+    part.set_xlabel("trained output domains needed, $K$")
+    ax.set_title("Random masks and small weights need fewer")
 
 
-def _number(cell: CellResults) -> float:
-    """Number K of output domains that an input domain is trained with."""
-    return domains.partner_share(cell) * cell.spec.dataset.count
+def _cells(results: Results, experiment: str, mask: str) -> list[CellResults]:
+    """Cells with a kind of mask, fewest partners first."""
+    cells = domains.by_partners(results, experiment)
+    return [cell for cell in cells if cell.routing.pairs.name == mask]
+
+
+def _values(cells: Sequence[CellResults], metric: str) -> xr.DataArray:
+    """A metric, (cell, seed), at the first init scale."""
+    return xr.concat([cell.get("metrics", metric).isel(init_scale=0) for cell in cells], "cell")
+
+
+def _reached(x: Sequence[float], values: np.ndarray, level: float) -> float:
+    """Where values first reach a level, on a straight line from those before; infinite if never."""
+    at_least = np.flatnonzero(values >= level)
+    if not at_least.size:
+        return np.inf
+    around = [max(at_least[0] - 1, 0), at_least[0]]
+    return float(np.interp(level, values[around], np.take(x, around)))

@@ -14,13 +14,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import diagrams, style
-from neuralrace.figures.ends import label_ends
-from neuralrace.networks.gates.groups import Groups
-from neuralrace.networks.gates.wiring import routing_architecture
+from neuralrace.figures import style
+from neuralrace.figures.pathway_sharing import by_sharing, draw_network, draw_race, sharing
 from neuralrace.results.cells import CellResults, Results
 
-STRONGEST = {"init_scale": 0, "layer": 1, "singular_mode": 0}
 DRAWN = 4
 """Number of domains in the diagrams; fewer would not show three ways to share."""
 
@@ -56,14 +53,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     input domain. The networks of the other panels have ten domains.
     """
     sizes = [size for size in range(1, DRAWN + 1) if DRAWN % size == 0]
-    dataset = results.cells("race")[0].domains
-    (inputs, outputs), hidden = (dataset.inputs.shape[2], dataset.targets.shape[2]), (64, 64)
+    cell = results.cells("race")[0]
     for part, size in zip(style.split(ax, 1, len(sizes))[0], sizes, strict=True):
-        families = Groups(name="groups", size=size).families(DRAWN, hidden)
-        graph = routing_architecture(DRAWN, inputs, outputs, families)
-        colours = dict(zip(graph.inputs, style.sequential(DRAWN), strict=True))
-        routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
-        diagrams.draw_network(part, graph, routes, units=2 if size == 1 else 3, shape=1.25)
+        draw_network(part, cell, DRAWN, size, units=2 if size == 1 else 3, shape=1.25)
         part.set_title(f"$P$ = {size**2}", loc="center")
     ax.set_title("Pathways for one pair, groups, or all pairs")
 
@@ -73,21 +65,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     the hidden over the input singular value at the end, for which theory has the fourth root of P.
     All networks have learned the strongest mode by then.
     """
-    cells = _by_sharing(results.cells("race"))
-    ends, settled = [], []
-    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
-        simulated = cell.get("trajectory", "singular_values").isel(STRONGEST)
-        predicted = cell.get("theory", "singular_values", solution="routing_race").isel(STRONGEST)
-        style.over_seeds(ax, cell.flow_time, simulated, color=colour)
-        ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
-        share = cell.get("metrics", "hidden_over_input_over_sqrt_m").isel(init_scale=0, mode=0)
-        pairs, ratio = _sharing(cell), float(share.mean() * _sharing(cell) ** 0.25)
-        label = f"$P$ = {pairs}\n{ratio:.2f} x input"
-        ends.append((float(simulated.isel(time=-1).mean()), label, colour))
-        settled.append(style.settling_time(simulated, cell.flow_time))
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, max(settled)))
-    ax.set(ylabel="hidden singular value", ylim=(0, None))
-    label_ends(ax, ends)
+    draw_race(ax, results, _name)
+    cells = results.cells("race")
     learned = [cell.get("metrics", "final_strength_over_target").isel(mode=0) for cell in cells]
     least = float(min(share.min() for share in learned))
     text = f"strongest mode learned to {least:.0%}"
@@ -99,29 +78,29 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Time to half of the initial loss. Filled markers are runs from random weights, open ones from
     aligned layers of equal size, where it falls faster. Exponents are least-squares slopes.
     """
-    cells = _by_sharing(results.cells("race"))
-    aligned = _by_sharing(results.cells("race_aligned"))
+    cells = by_sharing(results.cells("race"))
+    aligned = by_sharing(results.cells("race_aligned"))
     starts = {
         f"random start, $P^{{{_slope(cells):.2f}}}$": (cells, {"markersize": 5}),
         f"aligned start, $P^{{{_slope(aligned):.2f}}}$": (aligned, {"markerfacecolor": "white"}),
     }
-    colours = dict(zip(map(_sharing, cells), style.sequential(len(cells)), strict=True))
+    colours = dict(zip(map(sharing, cells), style.sequential(len(cells)), strict=True))
     for name, (start, props) in starts.items():
         for cell in start:
             times = _half(cell)
-            mark = {"marker": "o", "linestyle": "", "color": colours.get(_sharing(cell), "0.3")}
-            ax.plot([_sharing(cell)] * times.size, times, **mark | props)
+            mark = {"marker": "o", "linestyle": "", "color": colours.get(sharing(cell), "0.3")}
+            ax.plot([sharing(cell)] * times.size, times, **mark | props)
         ax.plot([], [], color="0.3", marker="o", linestyle="", label=name, **props)
     expected = [
         cell.get("metrics", "predicted_loss_half_time", solution="routing_race") for cell in cells
     ]
     ax.plot(
-        [_sharing(cell) for cell in cells],
+        [sharing(cell) for cell in cells],
         [float(time.isel(init_scale=0).mean("seed")) for time in expected],
         **style.THEORY,
     )
     ax.legend(loc="lower left")
-    pairs = [_sharing(cell) for cell in cells]
+    pairs = [sharing(cell) for cell in cells]
     ax.set(xscale="log", xlabel="pairs $P$ that share a pathway")
     ax.set_xticks(pairs, [str(count) for count in pairs])
     ax.set_xticks([], minor=True)
@@ -131,14 +110,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_title(r"Learning time falls as $1/\sqrt{P}$")
 
 
-def _by_sharing(cells: Sequence[CellResults]) -> list[CellResults]:
-    """Cells of a sweep, smallest P first."""
-    return sorted(cells, key=_sharing)
-
-
-def _sharing(cell: CellResults) -> int:
-    """Number P of pairs of domains that share a pathway."""
-    return cell.routing.families(cell.spec.dataset.count)[0].size ** 2
+def _name(cell: CellResults) -> str:
+    """Number P, and the hidden over the input singular value at the end."""
+    share = cell.get("metrics", "hidden_over_input_over_sqrt_m").isel(init_scale=0, mode=0)
+    ratio = float(share.mean() * sharing(cell) ** 0.25)
+    return f"$P$ = {sharing(cell)}\n{ratio:.2f} x input"
 
 
 def _half(cell: CellResults) -> xr.DataArray:
@@ -149,4 +125,4 @@ def _half(cell: CellResults) -> xr.DataArray:
 def _slope(cells: Sequence[CellResults]) -> float:
     """Exponent of the mean half time in P."""
     times = [float(_half(cell).mean()) for cell in cells]
-    return float(np.polyfit(np.log(list(map(_sharing, cells))), np.log(times), 1)[0])
+    return float(np.polyfit(np.log(list(map(sharing, cells))), np.log(times), 1)[0])

@@ -23,8 +23,6 @@ from neuralrace.theory.routing import routing_mode, routing_start
 
 STEPS = 4000
 """Times at which theory is evaluated."""
-DARK = 0.5
-"""Numbers are white on cells of smaller values."""
 
 
 @Figure(
@@ -44,14 +42,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cells = results.cells("race_map")
     table = shares(cells)
-    maps.draw_map(ax, table, "share of the shared pathway")
+    image = maps.draw_map(ax, table, "share of the shared pathway")
     for column, domains in enumerate(table["x"].values):
         for row, partners in enumerate(table["y"].values):
             share = float(table[row, column])
             if np.isfinite(share):
-                colour = "white" if share < DARK else "black"
                 text = f"{domains * partners:.0f}"
-                ax.text(column, row, text, color=colour, fontsize=6, ha="center", va="center")
+                style.write_entry(ax, image, (row, column), share, text)
     ax.text(-0.4, len(table["y"]) - 0.6, "at most $M$ partners", fontsize=6, color="0.4", va="top")
     equal = equal_partners(cells)
     rows = maps.position(table, "y", list(equal.values()))

@@ -9,10 +9,8 @@ fitted. Errors are squared, over those of a network that answers zero.
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import diagrams, style
-from neuralrace.figures.neural_race import generalisation, race
-from neuralrace.networks.gates.groups import Groups
-from neuralrace.networks.gates.wiring import routing_architecture
+from neuralrace.figures import domains, style
+from neuralrace.figures.pathway_sharing import draw_network, draw_race, sharing
 from neuralrace.results.cells import Results
 
 DOMAINS = 3
@@ -29,7 +27,7 @@ DOMAINS = 3
         "neural_race/race": {
             "trajectory": "singular_values",
             "theory": "singular_values",
-            "metrics": "final_strength_over_target hidden_over_input_over_sqrt_m",
+            "metrics": "",
         },
         "neural_race/generalisation": {
             "trajectory": "",
@@ -39,21 +37,21 @@ DOMAINS = 3
 )
 def legend(results: Results) -> style.Handles:
     """Theory, and trained and untrained pairs."""
-    return [style.handle("theory", **style.THEORY), *generalisation.legend(results)]
+    return [
+        style.handle("theory", **style.THEORY),
+        style.handle("trained pairs", **domains.TRAINED),
+        style.handle("untrained pairs", **domains.UNTRAINED),
+        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """A pathway for each pair of three input (left) and three output domains (right), and one that
     all pairs share.
     """
-    dataset = results.cells("race")[0].domains
-    inputs, outputs = dataset.inputs.shape[2], dataset.targets.shape[2]
+    cell = results.cells("race")[0]
     for part, size in zip(style.split(ax, 2)[:, 0], (1, DOMAINS), strict=True):
-        families = Groups(name="groups", size=size).families(DOMAINS, (64, 64))
-        graph = routing_architecture(DOMAINS, inputs, outputs, families)
-        colours = dict(zip(graph.inputs, style.sequential(DOMAINS), strict=True))
-        routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
-        diagrams.draw_network(part, graph, routes, units=2, shape=1.6)
+        draw_network(part, cell, DOMAINS, size, units=2, shape=1.6)
     ax.set_title("Own pathways, or one for all")
 
 
@@ -61,12 +59,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Largest singular value of a hidden matrix for pathways that are shared by P pairs, of ten
     domains: means and ranges over ten runs.
     """
-    race.panel_b(results, ax)
-    for text in list(ax.texts):
-        label, _, more = text.get_text().partition("\n")
-        text.set_text(label)
-        if not more:  # a note, and no label of a line
-            text.remove()
+    draw_race(ax, results, lambda cell: f"$P$ = {sharing(cell)}")
     ax.set_title("Shared pathways win")
 
 
@@ -74,7 +67,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Errors of trained and of untrained pairs of domains at the end of training, against the share
     of partners that are trained: means and ranges over ten runs.
     """
-    generalisation.panel_a(results, ax)
+    domains.draw_errors(ax, domains.by_partners(results, "generalisation"))
     ax.axhline(1, **style.GUIDE)
     inside = ax.get_yaxis_transform()
     ax.annotate(

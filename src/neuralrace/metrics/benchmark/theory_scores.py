@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from neuralrace.config.variables import RUN_AXES
 from neuralrace.extensions.registry import SOLUTIONS, Metric
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.metrics.values import Values, crossing_time
@@ -77,6 +78,8 @@ def theory_scores(cell: CellResults) -> Values:
     if "receptive_fields" in cell.theory:
         learned = cell.receptive_fields.isel(snapshot=-1, drop=True)
         distance = _predicted(cell, "receptive_fields", learned) - learned
+        # units are exchangeable: the mean over seeds of the first one says nothing of it
+        distance = distance.where(distance["entry"] != OTHER_SEEDS)
         norm, size = (
             np.sqrt((fields**2).sum(("unit", "input"), skipna=False))
             for fields in (distance, learned)
@@ -92,7 +95,10 @@ def theory_scores(cell: CellResults) -> Values:
 
 def _predicted(cell: CellResults, variable: str, simulated: xr.DataArray) -> xr.DataArray:
     """What each entry predicts of a simulated variable, along `entry`."""
-    others = (simulated.sum("seed", skipna=False) - simulated) / (simulated.sizes["seed"] - 1)
+    finite = simulated.notnull().all([dim for dim in simulated.dims if dim not in RUN_AXES])
+    known = simulated.where(finite)  # a diverged run says nothing of the others
+    count = finite.sum("seed") - 1
+    others = (known.sum("seed") - known) / count.where(count > 0)
     others = others.expand_dims(entry=[OTHER_SEEDS])
     if variable not in cell.theory:
         unknown = [*cell.spec.solutions, OTHER_SEEDS]

@@ -73,7 +73,7 @@ def _fit(
     return {
         "ridge_penalty": penalty,
         "ridge_training_error": float(error),
-        "ridge_held_out_error": relative_squared_error(weights, sigma_xx, sigma_yx, Y_POWER),
+        "ridge_held_out_error": float(relative_squared_error(weights, sigma_xx, sigma_yx, Y_POWER)),
         "least_squares_training_error": float(least),
     }, weights
 

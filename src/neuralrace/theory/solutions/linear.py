@@ -13,7 +13,7 @@ from neuralrace.extensions.registry import Solution
 from neuralrace.theory import modes
 from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.solutions.problem import Arrays, Problem
-from neuralrace.theory.solutions.variables import INITIAL_MODE, LOSS, MODE_STRENGTH
+from neuralrace.theory.solutions.variables import INITIAL_MODE, LAYER_NORM, LOSS, MODE_STRENGTH
 from neuralrace.theory.tied import tied_gram
 from neuralrace.theory.two_layer import exact_two_layer, lambda_balanced_weights
 
@@ -79,6 +79,7 @@ def untied_modes(problem: Problem) -> Arrays:
     variables={
         "loss": LOSS,
         "mode_strength": MODE_STRENGTH,
+        "layer_norm": LAYER_NORM,
         "layer_strength": (
             "time layer mode",
             "singular value of each layer in each mode (eq. 13)",
@@ -98,7 +99,10 @@ def layered_modes(problem: Problem) -> Arrays:
         values = np.linalg.svd(layer, compute_uv=False)[..., :rank]
         start[..., index, : values.shape[-1]] = values  # a narrow layer has fewer values than modes
     strength = modes.layered_mode_flow(problem.time, task.s, start)
-    return _of_modes(problem, strength.prod(-2)) | {"layer_strength": strength}
+    return _of_modes(problem, strength.prod(-2)) | {
+        "layer_norm": np.linalg.norm(strength, axis=-1),
+        "layer_strength": strength,
+    }
 
 
 @Solution(
@@ -198,11 +202,7 @@ def tied(problem: Problem) -> Arrays:
 
 @Solution(
     requires="layered linear trained_readout squared_error gradient_flow",
-    variables={
-        "loss": LOSS,
-        "mode_strength": MODE_STRENGTH,
-        "layer_norm": ("time layer", "Frobenius norm of the weights under gradient flow"),
-    },
+    variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "layer_norm": LAYER_NORM},
 )
 def flow(problem: Problem) -> Arrays:
     """Gradient flow of all weights, integrated numerically, for any depth, task and start.

@@ -14,7 +14,15 @@ PATHWAY_VALUES = (
     "solution time pathway pathway_mode",
     "singular values of the map of each pathway by theory",
 )
+LAYER_NORM = (
+    "solution time layer",
+    "Frobenius norm of the weights by theory",
+)
 RECEPTIVE_FIELDS = (
     "solution unit input",
     "incoming weights of hidden units at the end by theory",
+)
+UNTRAINED_ERROR = (
+    "solution time",
+    "relative squared error of pairs of domains that are never trained, by theory",
 )

@@ -1,0 +1,57 @@
+"""Gates of units and pathways on the contextual task, coloured by the contexts they are open in."""
+
+import numpy as np
+import seaborn as sns
+from jaxtyping import Bool
+from matplotlib.axes import Axes
+
+from neuralrace.figures import contextual, style
+from neuralrace.results.cells import CellResults
+
+COMMON = style.categorical(3)
+"""Units that are open in all contexts; red in Jarvis et al."""
+CLOSED_IN = (
+    style.categorical(2),
+    style.categorical(0),
+    style.categorical(4),
+    *sns.color_palette("Dark2"),
+)
+"""Units that are closed in one context, by context; the first is green in Jarvis et al."""
+OTHER = (0.35, 0.35, 0.35)
+"""All other units."""
+
+
+def colour(opened: Bool[np.ndarray, " context"]) -> style.Colour:
+    """Colour of a unit or a pathway, by the contexts that it is open in."""
+    if opened.all():
+        return COMMON
+    closed = np.flatnonzero(~opened)
+    return CLOSED_IN[closed[0] % len(CLOSED_IN)] if len(closed) == 1 else OTHER
+
+
+def kinds_of(contexts: int) -> Bool[np.ndarray, "kind context"]:
+    """Contexts of the paper's pathways: all, and all but each, the last first."""
+    return np.concatenate([np.ones((1, contexts), dtype=bool), ~np.eye(contexts, dtype=bool)[::-1]])
+
+
+def opened_in(
+    gates: Bool[np.ndarray, "*runs unit sample"], contexts: int
+) -> Bool[np.ndarray, "*runs unit context"]:
+    """Contexts in which units are open, on more than half of the samples."""
+    return gates.reshape(*gates.shape[:-1], contexts, -1).mean(axis=-1) > 0.5
+
+
+def by_contexts(gates: Bool[np.ndarray, "unit sample"], contexts: int) -> np.ndarray:
+    """Units in the order of the contexts that they are open in, those of most contexts first."""
+    opened = opened_in(gates, contexts)
+    return np.lexsort([*opened.T[::-1], opened.sum(axis=1)])[::-1]
+
+
+def draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:
+    """Draws open gates in the colour of the contexts that their unit is open in."""
+    dataset = contextual.task(cell)
+    colours = np.array([colour(row) for row in opened_in(gates, dataset.contexts)])
+    shades = np.where(gates[..., None], colours[:, None], 1.0)
+    ax.imshow(shades, aspect="auto", interpolation="nearest")
+    contextual.name_contexts(ax.xaxis, dataset)
+    ax.tick_params(length=0)

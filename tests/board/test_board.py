@@ -1,0 +1,220 @@
+"""The board: its tasks, their axes, and the forms in which it is written."""
+
+import re
+from io import StringIO
+from math import log
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from small_tasks import TASKS, planned
+
+from builders import LINEAR, build_cell, results_in_memory
+from neuralrace.board.build import BASELINES, VERSION, board
+from neuralrace.board.pages import COLUMNS, frame, lines, markdown
+from neuralrace.figures.board import draw_board, draw_map
+
+TASK = LINEAR | {"solutions": ["exact", "flow"], "metrics": ["theory_scores"]}
+
+
+def scored(cells, error=0.05):
+    """Cells with scores that are all the same, without any training."""
+    for name, cell in cells.items():
+        entries = [*cell.solutions, "other_seeds"]
+        coords = {
+            "init_scale": list(cell.init_scales),
+            "seed": list(cell.seed_numbers),
+            "entry": entries,
+        }
+        values = np.full((len(cell.init_scales), cell.seeds, len(entries)), error)
+        metrics = xr.Dataset({"loss_error": (tuple(coords), values)}, coords, {"versions": "none"})
+        results = results_in_memory(cell, metrics=metrics)
+        results.name = name
+        yield results
+
+
+def axis_of(**changes):
+    """The axis of a task, and its values."""
+    task = board(scored(planned({"linear_one": TASK | changes})))["linear_one"]
+    return task.attrs["axis"], task["value"].values.tolist()
+
+
+def test_tasks_and_values_have_the_order_of_the_configuration(small_board):
+    assert list(small_board.children) == ["summary", *TASKS]
+    assert small_board["summary"]["task"].values.tolist() == list(TASKS)
+    width = small_board["linear_width"]
+    assert width.attrs["axis"] == "network.hidden"
+    assert width["value"].values.tolist() == ["10", "3x3", "2"]
+    assert width["init_scale"].values.tolist() == TASKS["linear_width"]["init_scales"]
+    assert width["loss_error"].dims == ("value", "init_scale", "seed", "entry")
+    assert small_board.attrs["version"] == VERSION
+    assert "jax" in small_board.attrs["versions"]
+
+
+def test_cells_of_a_task_may_have_different_solutions(cells, small_board):
+    first, second = (cells[f"benchmark/linear_width/hidden-{width}"] for width in ("10", "3x3"))
+    assert "exact" in set(first.spec.solutions) - set(second.spec.solutions)
+    scores = small_board["linear_width"].dataset
+    assert scores["loss_error"].sel(value="3x3", entry="exact").isnull().all()
+    assert scores["loss_error"].sel(value="3x3", entry="flow").notnull().all()
+    for value, cell in (("10", first), ("3x3", second)):
+        own = scores["loss_error"].sel(value=value, entry=cell.metrics["entry"], drop=True)
+        xr.testing.assert_equal(own.drop_attrs(), cell.metrics["loss_error"].drop_attrs())
+
+
+def test_theories_are_sorted_by_their_first_task_and_baselines_come_last(small_board):
+    entries = small_board["summary"]["entry"].values.tolist()
+    theories = [name for name in entries if name not in BASELINES]
+    assert entries[: len(theories)] == theories
+    assert entries[-1] in BASELINES
+    first = [
+        next(n for n, task in enumerate(TASKS) if entry in small_board[task]["entry"])
+        for entry in theories
+    ]
+    assert list(zip(first, theories, strict=True)) == sorted(zip(first, theories, strict=True))
+
+
+def test_a_task_without_an_axis_has_one_value_without_a_name(small_board):
+    alone = small_board["linear_alone_drawn_7"]
+    assert (alone.attrs["axis"], alone["value"].values.tolist()) == ("", [""])
+    page = markdown(small_board)
+    assert "init scales 0.1 to 1, 3 seeds; drawn for this board" in page
+
+
+def test_families_and_drawn_tasks_are_known_by_their_names(small_board):
+    families = {name: small_board[name].attrs["family"] for name in TASKS}
+    assert list(families.values()) == ["linear", "relu", "linear"]
+    assert [small_board[name].attrs["held_out"] for name in TASKS] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "axis", "values"),
+    [
+        ({"training.learning_rate": [0.02, 0.000001]}, "training.learning_rate", ["0.02", "1e-06"]),
+        ({"network.activation": ["tanh", "linear"]}, "network.activation", ["tanh", "linear"]),
+        (
+            {"dataset": [LINEAR["dataset"], {"name": "hierarchy"}]},
+            "dataset.name",
+            ["modes", "hierarchy"],
+        ),
+        (
+            {"network.hidden": [[3], [2]], "training.learning_rate": [0.02, 0.01]},
+            "network.hidden, training.learning_rate",
+            ["3, 0.02", "3, 0.01", "2, 0.02", "2, 0.01"],
+        ),
+        (
+            {"network.hidden,training.learning_rate": [[[3], 0.02], [[3], 0.01], [[2], 0.01]]},
+            "network.hidden, training.learning_rate",
+            ["3, 0.02", "3, 0.01", "2, 0.01"],
+        ),
+    ],
+)
+def test_values_of_an_axis_distinguish_the_cells(sweep, axis, values):
+    assert axis_of(sweep=sweep, solutions=[]) == (axis, values)
+
+
+def test_a_single_seed_has_no_interval():
+    cells = planned({"linear_one": TASK | {"seeds": 1}})
+    summary = board(scored(cells))["summary"]["loss_error"].sel(task="linear_one", entry="exact")
+    assert summary.values[0] == 0.05
+    assert np.isnan(summary.values[1:]).all()
+
+
+@pytest.mark.parametrize(("error", "held"), [(0.0999, (0.1, 0.3)), (0.1, (np.nan, np.nan))])
+def test_a_theory_holds_where_it_misses_the_loss_by_less_than_a_tenth(error, held):
+    task = board(scored(planned({"linear_one": TASK}), error))["linear_one"].sel(entry="exact")
+    found = (float(task["holds_from"].squeeze()), float(task["holds_until"].squeeze()))
+    np.testing.assert_equal(found, held)
+
+
+def test_the_table_has_the_numbers_of_the_summary(small_board):
+    text = frame(small_board).to_csv(index=False)
+    table = pd.read_csv(StringIO(text))
+    assert table["task"].drop_duplicates().tolist() == list(TASKS)
+    summary = small_board["summary"].to_dataset()
+    for row in table.itertuples():
+        expected = summary[row.score].sel(task=row.task, entry=row.entry).values
+        np.testing.assert_array_equal([row.mean, row.low, row.high], expected)
+    listed = set(zip(table["task"], table["entry"], table["score"], strict=True))
+    for name in COLUMNS:
+        if name in summary:
+            known = summary[name].sel(statistic="mean").stack(at=("task", "entry"))
+            known = known[known.notnull().values]
+            assert listed >= {(*at, name) for at in known["at"].values.tolist()}
+
+
+def tables_of(page):
+    """Tables of a page by heading: lists of rows, each by column."""
+    found = {}
+    for section in page.split("\n## ")[1:]:
+        rows = re.findall(r"^\| (.*) \|$", section, re.MULTILINE)
+        heading, _, *rows = ([cell.strip() for cell in row.split("|")] for row in rows)
+        found[section.splitlines()[0]] = [dict(zip(heading, row, strict=True)) for row in rows]
+    return found
+
+
+def test_the_page_has_the_numbers_of_the_summary(small_board):
+    tables = tables_of(markdown(small_board))
+    assert list(tables) == list(TASKS)
+    summary = small_board["summary"].to_dataset().sel(statistic="mean")
+    compared = 0
+    for task, rows in tables.items():
+        losses = [summary["loss_error"].sel(task=task, entry=row["entry"]) for row in rows]
+        assert np.all(np.diff([float(x) for x in losses if np.isfinite(x)]) >= 0)
+        for row in rows:
+            for name, heading in COLUMNS.items():
+                if heading not in row:
+                    continue
+                value = float(summary[name].sel(task=task, entry=row["entry"]))
+                shown = row[heading].split(" ±")[0]
+                if shown.startswith("x "):
+                    assert log(float(shown[2:])) == pytest.approx(value, abs=0.006)
+                elif shown:
+                    assert float(shown) == pytest.approx(value, abs=0.00051)
+                else:
+                    assert np.isnan(value)
+                compared += bool(shown)
+    assert compared > 30
+
+
+def test_entries_in_question_are_shown_beside_the_best_other_one(small_board):
+    printed = "\n".join(lines(small_board, ["exact"]))
+    shown = re.findall(r"^  (\w+) ", printed, re.MULTILINE)
+    assert "relu_fields" not in printed
+    assert set(shown) - {"entry"} == {"exact", "flow"}
+    everything = "\n".join(lines(small_board))
+    assert all(f"{name}: " in everything for name in TASKS)
+
+
+def test_the_board_opens_in_plain_xarray(small_board, tmp_path):
+    path = tmp_path / "board.nc"
+    small_board.to_netcdf(path, engine="netcdf4")
+    with xr.open_datatree(path) as opened:
+        assert set(opened.children) == {"summary", *TASKS}
+        summary = opened["summary"].to_dataset()
+        xr.testing.assert_identical(summary.load(), small_board["summary"].to_dataset())
+        for node in opened.children.values():
+            for variable in node.variables.values():
+                assert {"long_name", "units"} <= set(variable.attrs)
+
+
+def test_pictures_show_every_task_and_entry(small_board):
+    names = [label.get_text() for label in draw_board(small_board).axes[0].get_xticklabels()]
+    assert names == list(TASKS)
+    axes = draw_map(small_board, "exact").axes
+    titles = [title for ax in axes if (title := ax.get_title(loc="left"))]
+    assert titles == ["linear width", "linear alone drawn 7"]
+    assert axes[0].get_ylabel() == "hidden"
+
+
+def test_a_map_of_an_entry_without_a_loss_is_refused(small_board):
+    with pytest.raises(ValueError, match=r"predicts the loss of no task; there is .*flow"):
+        draw_map(small_board, "nothing")
+
+
+def test_a_board_of_one_cell_has_all_its_forms():
+    cell = build_cell(TASK, seeds=1)
+    tree = board(scored({"benchmark/own/main": cell}))
+    assert "## own" in markdown(tree)
+    assert len(frame(tree)) >= 2 * 2
