@@ -603,7 +603,7 @@ CALLS = {
     "nr.solve(X, Y, hidden=[8], theory=['xor_race'], progress=False)": r"theory: 'xor_race':? do",
     "nr.solve(X, Y, hidden=[8], theory=None, progress=False)": r"theory: None: no solution",
     "nr.specify(X, Y, hidden=[8], theory=['flow', 'flwo'])": r"theory\.1: 'flwo': .*did you mean f",
-    "nr.specify(X, Y, widths=[8])": r"widths: is no argument of specify; there are x, y, hidden",
+    "nr.specify(X, Y, widths=[8])": r"widths: is no argument of specify; did you mean hidden\?",
     "nr.find_reln(X, Y, hidden=[8])": r"find_reln: missing a required argument: 'pathways'",
     "nr.find_reln(X, Y, hidden=[8], pathways=0)": r"pathways: 0: expected a positive whole number",
     "nr.find_reln(X, Y, hidden=[8], pathways=99, **FAST)": r"pathways: 99: .*; use at most that",

@@ -91,10 +91,7 @@ def benchmark(
         own[name] = each
     for name in named:
         if name != APPLICABLE:
-            try:
-                SOLUTIONS.known(name)
-            except UserError as error:
-                raise error.replaced(key="entries") from None
+            SOLUTIONS.known(name, "entries")
     finished = []
     for number, (name, cell) in enumerate(cells := _cells(task, named), 1):
         report(f"{name.removeprefix(f'{PAPER}/')}: cell {number} of {len(cells)}")

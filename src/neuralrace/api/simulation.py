@@ -217,10 +217,8 @@ def _specified(x: Any, y: Any, theory: Theory, **options: Any) -> Cell:
             raise UserError("give 'auto', a list of names or None", key="theory", value=theory)
         metrics = options.pop("metrics", None)
         for number, metric in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
-            try:  # before theory is solved, which may take long
-                METRICS.known(str(metric))
-            except UserError as error:
-                raise error.replaced(key=f"metrics.{number}", value=metric) from None
+            if isinstance(metric, str):  # before theory is solved, which may take long
+                METRICS.known(metric, f"metrics.{number}")
         return specify(x, y, **options)
     return specify(x, y, **options, theory=theory)
 

@@ -310,10 +310,7 @@ def benchmark(
     from neuralrace.metrics.benchmark import OTHER_SEEDS
 
     for entry in set(only) - {OTHER_SEEDS}:
-        try:
-            SOLUTIONS.known(entry)
-        except UserError as error:
-            raise error.replaced(key="--only") from None
+        SOLUTIONS.known(entry, "--only")
     chosen = [results, *(read_file(path).get("results") for path in reversed(configfile))]
     folder = Path(next((str(name) for name in chosen if name), "results"))
     drawn = write_drawn_tasks(folder / "benchmark" / "held_out.yaml", draw)

@@ -225,8 +225,12 @@ class Registry(Mapping[str, Entry[D]]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def known(self, name: str) -> str:
+    def known(self, name: str, key: str = "") -> str:
         """The name, if there is such an extension.
+
+        Args:
+            name: a name that may be unknown.
+            key: the argument or option that has it, for messages.
 
         Raises:
             UserError: there is none.
@@ -234,7 +238,7 @@ class Registry(Mapping[str, Entry[D]]):
         if name not in self:
             similar = did_you_mean(name, self)
             remedy = f"{similar}`neuralrace list {self.kind}` lists all"
-            raise UserError(f"no such {self.kind[:-1]}", value=name, remedy=remedy)
+            raise UserError(f"no such {self.kind[:-1]}", key=key, value=name, remedy=remedy)
         return name
 
     @cached_property
