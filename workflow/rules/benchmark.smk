@@ -32,6 +32,5 @@ rule draw_board:
     localrule: True
     params:
         code=study.draw_board_code,
-        root=study.results,
     run:
         run_in_worker("draw_board", "benchmark", input, output, params, log)

@@ -10,22 +10,21 @@ from neuralrace.figures.save import fixed_layout, save_picture
 from neuralrace.workflow.job import Job
 
 
-def run(job: Job, code: str, root: str) -> None:
+def run(job: Job, code: str) -> None:
     """Draws every picture, and writes it as PNG.
 
     Args:
         job: with `benchmark.nc` as input; its outputs are the picture of the board and, named after
             their entries, the maps.
         code: checksum of the code when the job was planned.
-        root: the results folder.
 
     Raises:
         UserError: as `neuralrace.workflow.draw.run`.
     """
     whole, *maps = map(Path, job.outputs)
-    checksums = whole.with_suffix(".sha256")
-    with job.writing("draw_board", code, checksums, Path(root), cell_id="benchmark"):
-        board = xr.load_datatree(job.inputs[0])
+    checksums, numbers = whole.with_suffix(".sha256"), Path(job.inputs[0])
+    with job.writing("draw_board", code, checksums, numbers.parent, cell_id="benchmark"):
+        board = xr.load_datatree(numbers)
         figures = {whole: draw_board(board)} | {path: draw_map(board, path.stem) for path in maps}
         for path, figure in figures.items():
             with fixed_layout(figure):
