@@ -227,8 +227,8 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
     from neuralrace.board.theories import theories
     from neuralrace.cli.show import layout
 
-    board = stored_board(configured("board.json"))
     cells = _plan(_configuration([what], configfile, None)).cells if what else {"": None}
+    board = stored_board(configured("board.json"))
     shown = {}
     for name, cell in cells.items():
         found = sorted(theories(cell), key=lambda theory: bool(theory.unmet))
