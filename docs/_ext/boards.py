@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from neuralrace.board.build import tasks_of
-from neuralrace.board.pages import markdown
-from neuralrace.board.stored import stored_board, stored_findings, where_it_holds
+from neuralrace.board.pages import held_tasks, markdown
+from neuralrace.board.stored import stored_board, stored_findings
 from neuralrace.board.theories import Theory, theories
 
 PICTURES = "figures/slim/benchmark"
@@ -48,7 +48,7 @@ def pages(repository: Path) -> dict[str, str]:
     parts = [title, picture, rest.rstrip(), "## Maps", MAPS, *maps]
     tables = [THEORIES.rstrip()]
     for heading, group in _grouped().items():
-        rows = (_row(theory, where_it_holds(board, theory.solution)) for theory in group)
+        rows = (_row(theory, held_tasks(board, theory.solution)) for theory in group)
         tables += [f"## {heading}", "\n".join([HEADING, *rows])]
     return {
         name: "\n\n".join(texts) + "\n"

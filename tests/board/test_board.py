@@ -12,7 +12,7 @@ from small_tasks import TASKS, planned
 
 from builders import LINEAR, build_cell, results_in_memory
 from neuralrace.board.build import BASELINES, VERSION, board
-from neuralrace.board.pages import COLUMNS, frame, lines, markdown
+from neuralrace.board.pages import COLUMNS, frame, lines, markdown, where_it_holds
 from neuralrace.figures.board import draw_board, draw_map
 
 TASK = LINEAR | {"solutions": ["exact", "flow"], "metrics": ["theory_scores"]}
@@ -79,7 +79,7 @@ def test_a_task_without_an_axis_has_one_value_without_a_name(small_board):
     alone = small_board["linear_alone_drawn_7"]
     assert (alone.attrs["axis"], alone["value"].values.tolist()) == ("", [""])
     page = markdown(small_board)
-    assert "init scales 0.1 to 1, 3 seeds; drawn for this board" in page
+    assert "init scales, 0.1 to 1; 3 seeds; drawn for this board" in page
 
 
 def test_families_and_drawn_tasks_are_known_by_their_names(small_board):
@@ -121,11 +121,35 @@ def test_a_single_seed_has_no_interval():
     assert np.isnan(summary.values[1:]).all()
 
 
-@pytest.mark.parametrize(("error", "held"), [(0.0999, (0.1, 0.3)), (0.1, (np.nan, np.nan))])
-def test_a_theory_holds_where_it_misses_the_loss_by_less_than_a_tenth(error, held):
-    task = board(scored(planned({"linear_one": TASK}), error))["linear_one"].sel(entry="exact")
-    found = (float(task["holds_from"].squeeze()), float(task["holds_until"].squeeze()))
-    np.testing.assert_equal(found, held)
+@pytest.mark.parametrize(
+    ("error", "held", "words"), [(0.0999, [1, 1], "0.1 to 0.3"), (0.1, [0, 0], "none")]
+)
+def test_a_theory_holds_where_it_misses_the_loss_by_less_than_a_tenth(error, held, words):
+    task = board(scored(planned({"linear_one": TASK}), error))["linear_one"].to_dataset()
+    np.testing.assert_equal(task["holds"].sel(entry="exact").values.squeeze(), held)
+    assert where_it_holds(task, "exact") == words
+
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("holds", "words"),
+    [
+        ([[1, 1, 0], [1, 1, 0]], "0.1 to 0.2"),
+        ([[1, 1, 0], [1, 0, 0]], "0.1 to 0.2 (2) / 0.1 (8)"),
+        ([[1, 0, 1], [0, 0, 0]], "0.1, 0.4 (2) / none (8)"),
+        ([[NAN, NAN, NAN], [1, 1, 1]], "0.1 to 0.4 (8)"),
+        ([[0, 0, 0], [0, 0, 0]], "none"),
+        ([[NAN, NAN, NAN], [NAN, NAN, NAN]], ""),
+    ],
+)
+def test_scales_are_told_for_each_value_of_the_axis_where_they_differ(holds, words):
+    task = xr.Dataset(
+        {"holds": (("value", "init_scale", "entry"), np.array(holds, dtype=float)[..., None])},
+        {"value": ["2", "8"], "init_scale": [0.1, 0.2, 0.4], "entry": ["mine"]},
+    )
+    assert where_it_holds(task, "mine") == words
 
 
 def test_the_table_has_the_numbers_of_the_summary(small_board):
@@ -160,8 +184,11 @@ def test_the_page_has_the_numbers_of_the_summary(small_board):
     summary = small_board["summary"].to_dataset().sel(statistic="mean")
     compared = 0
     for task, rows in tables.items():
-        losses = [summary["loss_error"].sel(task=task, entry=row["entry"]) for row in rows]
-        assert np.all(np.diff([float(x) for x in losses if np.isfinite(x)]) >= 0)
+        ranked = summary.sel(task=task, entry=[row["entry"] for row in rows])
+        shares, losses = ranked["holds_share"].fillna(0).values, ranked["loss_error"].values
+        assert np.all(np.diff(shares) <= 0)
+        for share in set(shares):
+            assert np.all(np.diff(losses[(shares == share) & np.isfinite(losses)]) >= 0)
         for row in rows:
             for name, heading in COLUMNS.items():
                 if heading not in row:

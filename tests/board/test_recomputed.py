@@ -153,18 +153,17 @@ def test_the_summary_is_the_recomputed_one(cells, by_hand, small_board):
     assert rows > 30
 
 
-def test_the_scales_at_which_a_theory_holds_are_the_recomputed_ones(cells, by_hand, small_board):
-    held = set()
+def test_the_points_at_which_a_theory_holds_are_the_recomputed_ones(cells, by_hand, small_board):
+    held = set[float]()
     for task, names in by_task(cells).items():
         scores = small_board[task].dataset
         for value, name in zip(scores["value"].values, names, strict=True):
             scales = np.asarray(cells[name].spec.init_scales)
             for entry in scores["entry"].values:
                 errors = by_hand[name]["loss_error"].get(entry, np.full((len(scales), 3), np.nan))
-                inside = scales[errors.mean(axis=1) < 0.1]
-                expected = (inside.min(), inside.max()) if len(inside) else (np.nan, np.nan)
-                at = scores.sel(value=value, entry=entry)
-                found = (float(at["holds_from"]), float(at["holds_until"]))
-                np.testing.assert_equal(found, expected)
-                held.add(expected)
-    assert len(held) > 3
+                mean = errors.mean(axis=1)
+                expected = np.where(np.isnan(mean), np.nan, mean < 0.1)
+                found = scores["holds"].sel(value=value, entry=entry)
+                np.testing.assert_array_equal(found, expected)
+                held |= set(expected[~np.isnan(expected)].tolist())
+    assert held == {0, 1}

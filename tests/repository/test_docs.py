@@ -34,8 +34,10 @@ def shown(language: str) -> list:
 
 
 def whole(block) -> bool:
-    """Whether a block is a program, not a fragment or an analysis of results that are elsewhere."""
-    return not {"claim_files", "open_results"} & set(re.findall(r"\w+", block.values[0]))
+    """Whether a block is a program: no fragment, analysis of results elsewhere, or extension."""
+    return not {"claim_files", "open_results", "Solution"} & set(
+        re.findall(r"\w+", block.values[0])
+    )
 
 
 @pytest.mark.parametrize("block", list(filter(whole, shown("python"))))

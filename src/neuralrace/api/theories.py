@@ -7,7 +7,8 @@ import pandas as pd
 from neuralrace.api.arguments import checked_arguments
 from neuralrace.api.specification import python_errors, specify
 from neuralrace.board.held_out import configured
-from neuralrace.board.stored import stored_board, where_it_holds
+from neuralrace.board.pages import held_tasks
+from neuralrace.board.stored import stored_board
 from neuralrace.board.theories import Theory
 from neuralrace.board.theories import theories as all_theories
 from neuralrace.errors import UserError
@@ -46,5 +47,5 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
         found = all_theories(cell)
     table = pd.DataFrame(found, columns=list(Theory._fields)).set_index("solution")
     board = stored_board(configured("board.json"))
-    table["holds"] = [where_it_holds(board, name) for name in table.index]
+    table["holds"] = [held_tasks(board, name) for name in table.index]
     return table.sort_values("unmet", key=lambda column: column != "", kind="stable")

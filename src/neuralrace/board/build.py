@@ -23,6 +23,7 @@ GOOD = 0.1
 """A theory holds at a point of a task's grid where it misses the loss by less than this."""
 CONFIDENCE = 0.95
 BASELINES = (
+    *("flow", "gated_flow"),  # what remains of their error is that training makes finite steps
     *(name for name, entry in SOLUTIONS.items() if entry.declaration.baseline),
     OTHER_SEEDS,
 )
@@ -34,8 +35,7 @@ SCORES = {
 STATISTICS = ("mean", "low", "high")
 LONG_NAMES = {
     "holds_share": "share of a task's grid at which an entry applies with a loss error below 0.1",
-    "holds_from": "smallest init scale at which the loss error, mean over seeds, is below 0.1",
-    "holds_until": "largest init scale at which the loss error, mean over seeds, is below 0.1",
+    "holds": "1 where the loss error, mean over seeds, is below 0.1, and 0 where it is not",
     "task": "task of the benchmark",
     "entry": "a solution, or a baseline that needs simulation",
     "statistic": "mean over seeds, and the ends of its 95% confidence interval (Student t)",
@@ -56,8 +56,8 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
         median over the points of the task's grid (init scale and axis), then mean and interval over
         seeds; and `holds_share`, the share of points at which an entry applies with a loss error
         below 0.1. A node for each task has the scores of all runs, (value, init_scale, seed,
-        entry), and `holds_from` and `holds_until`, (value, entry). A score is NaN where an entry
-        does not apply or does not predict the quantity.
+        entry), and `holds`, (value, init_scale, entry). A score is NaN where an entry does not
+        apply or does not predict the quantity.
 
     Example:
         >>> import neuralrace as nr
@@ -110,9 +110,7 @@ def _task(name: str, cells: Sequence[CellResults]) -> xr.Dataset:
         .drop_encoding()
     )
     mean = scores["loss_error"].mean("seed")
-    scale = scores["init_scale"].where(mean < GOOD)
-    scores["holds_from"] = scale.min("init_scale").transpose("value", "entry")
-    scores["holds_until"] = scale.max("init_scale").transpose("value", "entry")
+    scores["holds"] = (mean < GOOD).where(mean.notnull())
     digest = fingerprint(*(cell.spec.only(Ensemble).sha256() for cell in cells))
     return _described(scores).assign_attrs(
         axis=axis, family=name.split("_")[0], held_out=int(is_held_out(name)), spec_sha256=digest

@@ -33,17 +33,28 @@ interval, against rivals that must fail."""
 SEEN = 0.0005
 """Smallest number that is not shown as 0."""
 EXPLANATION = f"""\
-Each task is trained over a grid of init scales and one more axis, with several seeds. A number is
-the median over the grid, then the mean over seeds, with its 95% confidence interval. Errors are
-relative: of the loss to the initial loss, of strengths, norms and fields to the largest.
+Each task is trained over a grid of init scales (factors on all initial weights) and one more axis,
+with several seeds. An entry *applies* to a point of the grid if its requirements are met there; it
+*holds* there if it misses the loss, at the worst time, by less than {GOOD:g} of the initial loss.
+A number is the median over the points to which an entry applies, then the mean over seeds, with its
+95% confidence interval.
 
-- *Holds at* is the share of the grid where the loss error is below {GOOD:g}; *init scales* are the
-  smallest and the largest of it.
-- *Shape* is the error of the loss once both curves are halfway down at the same time.
-- *Half time* is the factor between the predicted and the simulated time halfway down.
+- *Holds at* is the share of the whole grid; where an entry does not apply it does not hold. Rows
+  are sorted by it.
+- *Loss* is the largest distance of the loss over training, divided by the initial loss; *final
+  loss* that at the end.
+- *Shape* is the same distance once both curves are moved to be halfway down at the same time.
+- *Half time* is the factor, above 1, between the predicted and the simulated time halfway down. An
+  entry that never gets there counts as if it did at the end of training.
+- *Modes*, *norms*, *zero-shot* and *fields* are the largest distances of the strengths of modes and
+  of the norms of layers over the largest of them, of the relative error on pairs of domains that
+  are never trained, and of the final receptive fields over their norm.
+- *Holds for init scales* tells them for each value of the axis, where values differ.
 
-An empty field means that an entry does not predict the quantity; an entry that is not listed does
-not apply. Baselines: {", ".join(f"`{name}`" for name in BASELINES)}."""
+An empty field means that an entry does not predict the quantity. Baselines are
+{", ".join(f"`{name}`" for name in BASELINES)}: integration of gradient flow, whose remaining error
+is that training makes finite steps; the tangent kernel at the start; regression on trained pairs;
+and the mean curve of the other seeds at the same setting."""
 
 
 def markdown(board: xr.DataTree, findings: Sequence[FindingRow] = (), links: Links = PLAIN) -> str:
@@ -54,7 +65,7 @@ def markdown(board: xr.DataTree, findings: Sequence[FindingRow] = (), links: Lin
         findings: what was found on its tasks.
         links: how findings are linked.
     """
-    parts = ["# Which theory of learning holds where", EXPLANATION, _overview(board)]
+    parts = ["# Which theory of learning holds where", EXPLANATION]
     for task in tasks_of(board):
         heading, *rows = _rows(board, task, None)
         table = [_line(heading), _line(["---"] * len(heading)), *map(_line, rows)]
@@ -96,44 +107,35 @@ def frame(board: xr.DataTree) -> pd.DataFrame:
     return rows.sort_values("task", key=lambda column: column.map(order), kind="stable")
 
 
-def _overview(board: xr.DataTree) -> str:
-    """Share of the grid at which each entry holds, by task."""
-    table: Any = board[SUMMARY].dataset["holds_share"].sel(statistic="mean").to_pandas()
-    share = table.T.dropna(how="all")
-    heading = ["share of the grid", *share.columns]
-    rows = [
-        [f"`{entry}`", *("" if np.isnan(value) else f"{value:.2f}" for value in row)]
-        for entry, row in zip(share.index, share.values, strict=True)
-    ]
-    return "\n".join([_line(heading), _line(["---"] * len(heading)), *map(_line, rows)])
-
-
 def _about(task: xr.Dataset) -> str:
     """The grid of a task in words."""
     scales = task["init_scale"].values
-    text = f"init scales {scales.min():g} to {scales.max():g}"
+    text = f"{len(scales)} init scales, {scales.min():g} to {scales.max():g}"
     if task.attrs["axis"]:
-        text += f", {task.attrs['axis']} {', '.join(task['value'].values)}"
+        *most, last = task["value"].values.tolist()
+        text += f"; {task.attrs['axis']} {', '.join(most)} or {last}"
     held_out = "; drawn for this board" if task.attrs["held_out"] else ""
-    return f"{text}, {task.sizes['seed']} seeds{held_out}"
+    return f"{text}; {task.sizes['seed']} seeds{held_out}"
 
 
 def _rows(board: xr.DataTree, task: str, only: Collection[str] | None) -> Iterator[list[str]]:
-    """Heading and rows of a task's table, best loss first."""
+    """Heading and rows of a task's table; the largest share comes first, then the best loss."""
     scores = board[SUMMARY].to_dataset().sel(task=task)
     known = [name for name in COLUMNS if name in scores and scores[name].notnull().any()]
     assessed = scores[known].to_array().notnull().any(("variable", "statistic"))
-    loss = scores["loss_error"].sel(statistic="mean").where(assessed, drop=True).to_series()
-    entries = list(loss.fillna(np.inf).sort_values(kind="stable").index)
+    mean = scores.sel(statistic="mean", entry=assessed)
+    rank = list(zip(-mean["holds_share"].fillna(0), mean["loss_error"].fillna(1), strict=True))
+    names = mean["entry"].values.tolist()
+    entries = [name for _, name in sorted(zip(rank, names, strict=True), key=lambda pair: pair[0])]
     if only:
         shown = set(only).intersection(entries)
         best = next((entry for entry in entries if entry not in only), None)
         entries = [entry for entry in entries if entry in shown or (shown and entry == best)]
-    yield ["entry", *(COLUMNS[name] for name in known), "init scales"]
+    yield ["entry", *(COLUMNS[name] for name in known), "holds for init scales"]
     for entry in entries:
         own = scores.sel(entry=entry)
         values = [_number(name, own[name].values.tolist()) for name in known]
-        yield [entry, *values, _scales(board[task].dataset.sel(entry=entry))]
+        yield [entry, *values, where_it_holds(board[task].dataset, entry)]
 
 
 def _number(name: str, statistics: Sequence[float]) -> str:
@@ -147,10 +149,32 @@ def _number(name: str, statistics: Sequence[float]) -> str:
     return f"{mean:.3f}{half}" if mean >= SEEN else f"0{half}"
 
 
-def _scales(entry: xr.Dataset) -> str:
-    """The init scales at which an entry holds, whatever the value of the axis."""
-    low, high = float(entry["holds_from"].min()), float(entry["holds_until"].max())
-    return "none" if np.isnan(low) else f"{low:g} to {high:g}"
+def where_it_holds(task: xr.Dataset, entry: str) -> str:
+    """The init scales at which an entry holds, in words; empty where it predicts no loss.
+
+    Args:
+        task: a task of a board.
+        entry: an entry that applies to some of it.
+    """
+    holds = task["holds"].sel(entry=entry).transpose("value", "init_scale")
+    values: dict[str, list[str]] = {}
+    for row in holds[holds.notnull().any("init_scale").values]:
+        scales = [f"{scale:g}" for scale in row["init_scale"].values[row.values == 1]]
+        first, *others = np.flatnonzero(row.values == 1).tolist() or [0]
+        through = others and others[-1] - first == len(others)
+        text = f"{scales[0]} to {scales[-1]}" if through else ", ".join(scales) or "none"
+        values.setdefault(text, []).append(str(row["value"].values))
+    if len(values) == 1 and len(values[text := next(iter(values))]) == holds.sizes["value"]:
+        return text
+    return " / ".join(f"{text} ({', '.join(names)})" for text, names in values.items())
+
+
+def held_tasks(board: xr.DataTree, entry: str) -> str:
+    """Where an entry holds on each task that everybody sees; "not tested" if it is on none."""
+    tasks = {name: board[name].dataset for name in tasks_of(board)}
+    known = {n: t for n, t in tasks.items() if entry in t["entry"] and not t.attrs["held_out"]}
+    parts = [f"{name} {where_it_holds(task, entry)}" for name, task in known.items()]
+    return "; ".join(parts) or "not tested"
 
 
 def _line(cells: Sequence[str]) -> str:

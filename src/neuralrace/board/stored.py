@@ -24,7 +24,6 @@ from neuralrace.results.checksums import BOARD
 
 DIGITS = 4
 """Significant digits of stored numbers."""
-HELD = ("holds_from", "holds_until")
 TASK_ATTRIBUTES = ("axis", "family", "held_out", "spec_sha256")
 
 
@@ -51,8 +50,8 @@ def store(results: Path, path: Path, commit: str) -> None:
                 for score in map(str, summary.data_vars)
                 if bool(summary[score].sel(entry=entry).notnull().any())
             }
-            held = {key: _numbers(task[key].sel(entry=entry).values) for key in HELD}
-            entries[entry] = held | {"scores": scores}
+            holds = [_numbers(row) for row in task["holds"].sel(entry=entry).values]
+            entries[entry] = {"holds": holds, "scores": scores}
         attrs = {key: task.attrs[key] for key in TASK_ATTRIBUTES}
         tasks[name] = attrs | {
             "held_out": int(attrs["held_out"]),
@@ -96,25 +95,12 @@ def stored_findings(path: Path) -> list[FindingRow]:
     return [FindingRow.model_validate_json(json.dumps(row)) for row in rows]
 
 
-def where_it_holds(board: xr.DataTree, entry: str) -> str:
-    """The init scales at which an entry holds on each task, in words; empty if it is on none."""
-    parts = []
-    for name in tasks_of(board):
-        task = board[name].dataset
-        if entry in task["entry"] and not task.attrs["held_out"]:
-            low, high = (float(task[key].sel(entry=entry).median("value")) for key in HELD)
-            parts.append(f"{name} {'nowhere' if isnan(low) else f'{low:g} to {high:g}'}")
-    return "; ".join(parts)
-
-
 def _task(task: Mapping[str, Any]) -> xr.Dataset:
     entries = task["entries"]
-    held = {
-        key: (("entry", "value"), np.array([_floats(entry[key]) for entry in entries.values()]))
-        for key in HELD
-    }
+    holds = np.array([[_floats(row) for row in entry["holds"]] for entry in entries.values()])
     coords = {"entry": list(entries), "value": task["value"], "init_scale": task["init_scale"]}
     seeds = {"seed": list(range(task["seeds"]))}
+    held = {"holds": (("entry", "value", "init_scale"), holds)}
     return xr.Dataset(held, coords | seeds, {key: task[key] for key in TASK_ATTRIBUTES})
 
 

@@ -223,7 +223,8 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
     the init scales at which it misses the loss by less than a tenth, for each task.
     """
     from neuralrace.board.held_out import configured
-    from neuralrace.board.stored import stored_board, where_it_holds
+    from neuralrace.board.pages import held_tasks
+    from neuralrace.board.stored import stored_board
     from neuralrace.board.theories import theories
     from neuralrace.cli.show import layout
 
@@ -231,13 +232,18 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
     board = stored_board(configured("board.json"))
     shown = {}
     for name, cell in cells.items():
-        found = sorted(theories(cell), key=lambda theory: bool(theory.unmet))
-        shown[name] = {
-            theory.solution: theory.unmet
-            or {k: v for k, v in theory._asdict().items() if v and k not in ("solution", "unmet")}
-            | {"holds": where_it_holds(board, theory.solution) or "not on the board"}
+        found = theories(cell)
+        applying = {
+            theory.solution: {
+                **{k: v for k, v in theory._asdict().items() if v and k != "solution"},
+                "holds": held_tasks(board, theory.solution),
+            }
             for theory in found
+            if not theory.unmet
         }
+        others = {theory.solution: theory.unmet for theory in found if theory.unmet}
+        shown[name] = {"theory_that_holds": applying, "theory_that_does_not": others}
+        shown[name] = shown[name] if what else applying
     click.echo(layout(shown if what else shown[""], as_json))
 
 

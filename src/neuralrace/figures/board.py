@@ -10,16 +10,25 @@ from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 
-from neuralrace.board.build import GOOD, SUMMARY, tasks_of
+from neuralrace.board.build import BASELINES, GOOD, SUMMARY, tasks_of
 from neuralrace.errors import UserError
 from neuralrace.figures import maps, style
 
 LEVELS = (0, 0.01, 0.03, GOOD, 0.3, 1)
 """Ends of the classes of errors, each with a colour; larger errors have the last one."""
-ROW, COLUMNS, PANEL = 0.165, 3, 1.65
+ROW, COLUMNS, PANEL = 0.165, 4, 1.45
 """Height of an entry's row, maps side by side, and height of a map, in inches."""
+
+
+with style.rc_context():
+    NOT_APPLYING = Patch(
+        facecolor="white", edgecolor="0.7", hatch="////", label="does not apply", linewidth=0
+    )
+    CONTOUR = style.handle("error of a tenth", color="black", linewidth=0.9)
+    AT_START = style.handle("error of a tenth before the first step", **style.THEORY)
+    """Legend handles."""
 
 
 def draw_board(board: xr.DataTree) -> Figure:
@@ -42,7 +51,11 @@ def draw_board(board: xr.DataTree) -> Figure:
             text = f"{error:.2f}".lstrip("0") if error < LEVELS[-1] else ">1"
             ax.text(column, row, text, color=ink, ha="center", va="center", fontsize=6)
         ax.tick_params(axis="x", rotation=90)
-        ax.set_title("Error of the loss by theory, median over each task's grid")
+        for place in _changes([board[str(name)].attrs["family"] for name in table["task"].values]):
+            ax.axvline(place, color="black", linewidth=0.6)
+        for place in _changes([name in BASELINES for name in table["entry"].values]):
+            ax.axhline(place, color="black", linewidth=1.2)
+        ax.set_title("Error of the loss, median over each task's grid; hatched: does not apply")
         figure.colorbar(image, ax=ax, label="error of the loss", pad=0.01, aspect=40)
     return figure
 
@@ -50,8 +63,8 @@ def draw_board(board: xr.DataTree) -> Figure:
 def draw_map(board: xr.DataTree, entry: str) -> Figure:
     """Loss error of an entry over init scale and the axis of each task, mean over seeds.
 
-    Dark is good; the solid line is the contour of an error of 10%. Beyond the dashed line, theory
-    itself says that it does not hold: it misses the loss before the first step by 10%.
+    Dark is good; the solid line is the contour of an error of a tenth. Beyond the dashed line,
+    theory misses the loss by a tenth before the first step: no simulation is needed to see it.
 
     Args:
         board: result of `neuralrace.board.build.board`.
@@ -79,9 +92,16 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
         for ax in panels[len(tasks) :]:
             ax.remove()
         axes = list(panels[: len(tasks)])
+        held = np.mean([float((task["holds"] == 1).mean()) for task in tasks.values()])
+        title = f"{entry.replace('_', ' ')} holds at {held:.0%} of the grids of {len(tasks)} tasks"
+        figure.suptitle(title, x=0.01, ha="left", fontsize=8)
+        own = all(bool(task["initial_loss_error"].max() < GOOD) for task in tasks.values())
+        handles = [CONTOUR, *([] if own else [AT_START]), NOT_APPLYING]
+        figure.legend(handles=handles, loc="outside lower left", ncols=len(handles))
         for ax, (name, scores) in zip(axes, tasks.items(), strict=True):
             image = _task(ax, name, scores)
-        figure.colorbar(image, ax=axes, label="error of the loss", pad=0.01, aspect=25 * rows)
+        bar = {"shrink": min(1, 2 / rows), "anchor": (0, 1)}
+        figure.colorbar(image, ax=axes, label="error of the loss", pad=0.01, aspect=20, **bar)
     return figure
 
 
@@ -114,6 +134,11 @@ def _errors(
         place = (column - 0.5, row - 0.5)
         ax.add_patch(Rectangle(place, 1, 1, facecolor="white", edgecolor="0.8", hatch="////", lw=0))
     return image
+
+
+def _changes(groups: Sequence[Any]) -> list[float]:
+    """Places between neighbours of different groups."""
+    return [i - 0.5 for i in range(1, len(groups)) if groups[i] != groups[i - 1]]
 
 
 def _outline(ax: Axes, errors: Float[np.ndarray, "row column"], **line: Any) -> None:
