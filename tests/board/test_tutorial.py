@@ -21,7 +21,7 @@ def program():
 
 
 def test_the_table_has_the_scores_of_the_board(program):
-    heading, _, *rows = re.findall(r"^\| (.*) \|$", GUIDE, re.MULTILINE)[:5]
+    heading, *rows = re.findall(r"^\| (.*) \|$", GUIDE, re.MULTILINE)[:4]
     entries = [name.strip("`") for name in heading.split(" | ")[1:]]
     names = ("loss_error", "loss_shape_error", "halfway_time_log_ratio")
     for row, name in zip(rows, names, strict=True):
