@@ -176,7 +176,10 @@ def test_a_theory_of_another_package_is_scored_and_nothing_is_trained_again(scor
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "exat"], "error: no such solution; did you mean exact? `neuralrace list solu"),
+        (
+            ["--only", "exat"],
+            "error: --only: 'exat': no such solution; did you mean exact? `neuralrace list solu",
+        ),
         (["--draw", "-1"], "error: Invalid value for '--draw': -1 is not in the range"),
         (["--cores", "none"], "error: --cores: 'none': give a whole number above 0, or all"),
     ],
