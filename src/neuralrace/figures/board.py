@@ -18,8 +18,9 @@ from neuralrace.figures import maps, style
 
 LEVELS = (0, 0.01, 0.03, GOOD, 0.3, 1)
 """Ends of the classes of errors, each with a colour; larger errors have the last one."""
-ROW, COLUMNS, PANEL = 0.165, 4, 1.45
-"""Height of an entry's row, maps side by side, and height of a map, in inches."""
+ROW, COLUMNS, PANEL, AROUND, ALONE = 0.165, 4, 1.35, 0.6, 4.2
+"""Height of an entry's row; maps side by side; height of a map, and of title and legend; and width
+of the figure of a single map, all but the second in inches."""
 
 
 with style.rc_context():
@@ -86,17 +87,19 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
     with style.rc_context():
         columns = min(COLUMNS, len(tasks))
         rows = -(-len(tasks) // columns)
-        width = style.PAGE if columns > 1 else style.COLUMN
-        figure = style.Canvas(figsize=(width, PANEL * rows))
+        width = style.PAGE if columns > 1 else ALONE
+        figure = style.Canvas(figsize=(width, AROUND + PANEL * rows))
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for ax in panels[len(tasks) :]:
             ax.remove()
         axes = list(panels[: len(tasks)])
         held = np.mean([float((task["holds"] == 1).mean()) for task in tasks.values()])
-        title = f"{entry.replace('_', ' ')} holds at {held:.0%} of the grids of {len(tasks)} tasks"
+        grids = f"the grids of {len(tasks)} tasks" if len(tasks) > 1 else "the grid of a task"
+        title = f"{entry.replace('_', ' ')} holds at {held:.0%} of {grids}"
         figure.suptitle(title, x=0.01, ha="left", fontsize=8)
         own = all(bool(task["initial_loss_error"].max() < GOOD) for task in tasks.values())
-        handles = [CONTOUR, *([] if own else [AT_START]), NOT_APPLYING]
+        everywhere = all(bool(task["loss_error"].notnull().all()) for task in tasks.values())
+        handles = [CONTOUR, *([] if own else [AT_START]), *([] if everywhere else [NOT_APPLYING])]
         figure.legend(handles=handles, loc="outside lower left", ncols=len(handles))
         for ax, (name, scores) in zip(axes, tasks.items(), strict=True):
             image = _task(ax, name, scores)
