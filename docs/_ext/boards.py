@@ -19,9 +19,9 @@ scales at which it misses the loss by less than a tenth, on each [task](board.md
 an experiment and why others do not, and `nr.theories(x, y, hidden=[16])` does so for your own data.
 """
 MAPS = (
-    "Largest error of the loss over init scale and the axis of each task, mean over seeds; dark is "
-    "good. The solid line is the contour of an error of 10%. Beyond the dashed line, theory itself "
-    "says that it does not hold: it misses the loss before the first step by 10%."
+    "Error of the loss, the largest over training and the mean over seeds, at each init scale and "
+    "value of the other axis; dark is good. The solid line is the contour of an error of a tenth. "
+    "Beyond the dashed line, theory misses the loss by a tenth before the first step."
 )
 HEADING = "| theory | data | start | says | holds | source |\n|---|---|---|---|---|---|"
 KINDS = {

@@ -150,7 +150,8 @@ def _finished(name: str, cell: Cell, own: Mapping[str, Callable[[Problem], Array
     cell = cell.model_copy(update={"solutions": tuple(answers), "metrics": ("theory_scores",)})
     solved = xr.Dataset()
     if answers:
-        solved = theory_dataset(name, cell.only(SolvedEnsemble), answers, in_memory=True)
+        part = cell.only(SolvedEnsemble)
+        solved = theory_dataset(name, part, answers, in_memory=True, problem=problem)
     results = CellResults(name, Path(), cell, trajectory, solved)
     results.metrics = metrics_dataset(results, in_memory=True)
     return results

@@ -9,6 +9,7 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from neuralrace.board.held_out import is_held_out
+from neuralrace.claims.verdict import CONFIDENCE
 from neuralrace.config.cell import Ensemble, flatten_keys
 from neuralrace.extensions.registry import METRICS, SOLUTIONS
 from neuralrace.metrics.benchmark import OTHER_SEEDS
@@ -21,7 +22,6 @@ SUMMARY = "summary"
 """Node of a board that has the scores of all tasks."""
 GOOD = 0.1
 """A theory holds at a point of a task's grid where it misses the loss by less than this."""
-CONFIDENCE = 0.95
 BASELINES = (
     *("flow", "gated_flow"),  # what remains of their error is that training makes finite steps
     *(name for name, entry in SOLUTIONS.items() if entry.declaration.baseline),

@@ -18,6 +18,7 @@ def theory_dataset(
     ensemble: SolvedEnsemble,
     answers: Mapping[str, Arrays] | None = None,
     in_memory: bool = False,
+    problem: Problem | None = None,
 ) -> xr.Dataset:
     """The dataset of `theory.nc`: every configured solution of an ensemble, without training.
 
@@ -28,12 +29,13 @@ def theory_dataset(
         ensemble: specification of the runs and of the solutions.
         answers: variables of each solution; solved here when absent.
         in_memory: see `provenance_attributes`.
+        problem: what the answers solve, so that its data are not loaded again.
 
     Raises:
         UserError: a solution does not apply to these data or initial weights.
     """
     step, _ = record_steps(ensemble)
-    samples, arrays = solve_ensemble(ensemble, step, answers)
+    samples, arrays = solve_ensemble(ensemble, step, answers, problem)
     packages = ("scipy", "xarray", "netcdf4")
     attrs = provenance_attributes(cell_id, ensemble, "solve", packages, in_memory)
     attrs |= {"title": f"Theory of {cell_id}", "precision": "float64"}
@@ -50,6 +52,7 @@ def solve_ensemble(
     ensemble: SolvedEnsemble,
     step: Int[np.ndarray, " time"],
     answers: Mapping[str, Arrays] | None = None,
+    problem: Problem | None = None,
 ) -> tuple[int, Arrays]:
     """Every configured solution of an ensemble, at certain gradient steps.
 
@@ -57,6 +60,7 @@ def solve_ensemble(
         ensemble: specification of the runs and of the solutions.
         step: gradient steps.
         answers: variables of each solution; solved here when absent.
+        problem: what the answers solve, so that its data are not loaded again.
 
     Returns:
         Number of samples that the loss averages over, and arrays by name, axes (init_scale, seed,
@@ -67,7 +71,7 @@ def solve_ensemble(
         UserError: a solution does not apply to these data or initial weights.
         KeyError: no solution declares a variable.
     """
-    problem = Problem(ensemble, step)
+    problem = problem or Problem(ensemble, step)
     if answers is None:
         answers = {name: SOLUTIONS[name].load()(problem) for name in ensemble.solutions}
     solved = [answers[name] for name in ensemble.solutions]

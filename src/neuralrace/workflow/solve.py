@@ -33,6 +33,6 @@ def run(job: Job, spec: str, code: str) -> None:
         with job.stage("solve", job.name, solution=name):
             answers[name] = SOLUTIONS[name].load()(problem)
     with job.stage("solve", job.name):
-        dataset = theory_dataset(job.name, ensemble, answers)
+        dataset = theory_dataset(job.name, ensemble, answers, problem=problem)
         guard()
         write_result(dataset, job.output, fingerprint(job.name, ensemble.sha256(), code))

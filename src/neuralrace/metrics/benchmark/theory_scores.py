@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.config.variables import RUN_AXES
-from neuralrace.extensions.registry import SOLUTIONS, Metric
+from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.metrics.values import Values, crossing_time
 from neuralrace.results.cells import CellResults
@@ -105,11 +105,7 @@ def _predicted(cell: CellResults, variable: str, simulated: xr.DataArray) -> xr.
     if variable not in cell.theory:
         unknown = [*cell.spec.solutions, OTHER_SEEDS]
         return others.reindex(entry=unknown)
-    solved = cell.theory[variable]
-    if "solution" not in solved.dims:  # a variable that a single solution computes
-        names = [n for n in cell.spec.solutions if variable in SOLUTIONS[n].declaration.variables]
-        solved = solved.expand_dims(solution=names[-1:]).reindex(solution=cell.spec.solutions)
-    solved = solved.rename(solution="entry")
+    solved = cell.theory[variable].rename(solution="entry")
     return xr.concat([solved, others], "entry", coords="minimal", compat="override")
 
 
