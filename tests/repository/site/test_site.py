@@ -37,10 +37,13 @@ QUIET = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--allow-file-access-from-files", "--enable-logging=stderr", "--virtual-time-budget=100000",
 )  # fmt: skip
+SEARCHED = {"gating": "glossary.html", "benchmark": "benchmark.html", "simulate": "simulate.html"}
+"""Words, and a page that the search must find for them."""
 LOOKED_AT = (
     "index", "gallery/deep_linear", "claims/index", "claims/deep_linear", "theory/deep_linear",
     "theory/layer_dynamics", "theory/localization", "theory/make_haste", "theory/neural_race",
-    "configuration", "reference", "api/functions", "extending", "cluster", "glossary",
+    "configuration", "reference", "api/functions", "extending", "cluster", "glossary", "start",
+    "gallery/index", "board", "which_theory", "race", "panels", "workflow", "simulate",
 )  # fmt: skip
 
 
@@ -210,18 +213,21 @@ def test_notebooks_say_where_they_lack_results(extension):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to look at pages with")
-def test_pages_are_whole_in_a_narrow_window(site, tmp_path):
+def test_pages_are_whole_at_three_widths_and_searched(site, tmp_path):
     shutil.copy(Path(__file__).with_name("check.html"), site)
-    address = f"{(site / 'check.html').as_uri()}#{','.join(f'{page}.html' for page in LOOKED_AT)}"
+    pages = ",".join(f"{page}.html" for page in LOOKED_AT)
+    address = f"{(site / 'check.html').as_uri()}#{pages}|{','.join(SEARCHED)}"
     command = [CHROMIUM, *QUIET, f"--user-data-dir={tmp_path}", "--dump-dom", address]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     written = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout)
     assert written is not None, done.stderr
-    seen = json.loads(written[1])
+    seen = json.loads(written[1])["pages"]
+    searches = json.loads(written[1])["searches"]
+    assert all(page in searches[word] for word, page in SEARCHED.items()), searches
     assert len(seen) == len(LOOKED_AT)
     for page, found in seen.items():
         assert found["broken"] == found["wrong"] == [], page
-        assert found["beyond"] == 0, page
+        assert found["beyond"] == [0, 0, 0], page
         assert found["maths"] == found["typeset"], page
     assert all(
         seen[f"theory/{name}.html"]["typeset"] > 100 for name in ("deep_linear", "make_haste")
