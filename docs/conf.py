@@ -9,6 +9,8 @@ from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+JUDGED = [path.parent.name for path in Path(__file__).parents[1].glob("config/*/claims.yaml")]
+
 project = "neuralrace"
 author = "The neuralrace authors"
 project_copyright = author
@@ -83,24 +85,26 @@ nitpick_ignore_regex = [
 
 # HTML
 html_theme = "pydata_sphinx_theme"
-html_title = "neuralrace"
+html_title = f"neuralrace {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["race.js"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "glossary": [], "cluster": [], "changes": []}
+html_sidebars = {"index": [], "start": []}
 html_theme_options = {
     "footer_end": [],
     "footer_start": ["copyright"],
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 8,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "secondary_sidebar_items": {
         "**": ["page-toc"],
-        "claims/index": [],
+        # room for wide tables
+        **{f"claims/{page}": [] for page in (*JUDGED, "findings", "index")},
         "gallery/index": [],
         "index": [],
+        "panels": [],
     },
     "show_nav_level": 1,
     "show_toc_level": 1,

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import xarray as xr
+
 from neuralrace.board.build import tasks_of
-from neuralrace.board.pages import held_tasks, markdown
+from neuralrace.board.pages import holding_scales, markdown
 from neuralrace.board.stored import stored_board, stored_findings
 from neuralrace.board.theories import Theory, theories
 
@@ -12,7 +14,7 @@ THEORIES = """# Which theory applies to my network?
 
 For anyone who has a network and looks for the theory of its learning. Every solution is solved from
 the initial weights, with nothing fitted. All assume one task and squared error; what else they
-assume is in the table. Where a theory holds is what the [benchmark](benchmark.md) found: the init
+assume is told below. Where a theory holds is what the [benchmark](benchmark.md) found: the init
 scales at which it misses the loss by less than a tenth, on each [task](board.md).
 
 `neuralrace theories` prints the same, `neuralrace theories deep_linear/exact` says which apply to
@@ -23,7 +25,15 @@ MAPS = (
     "value of the other axis; dark is good. The solid line is the contour of an error of a tenth. "
     "Beyond the dashed line, theory misses the loss by a tenth before the first step."
 )
-HEADING = "| theory | data | start | says | holds | source |\n|---|---|---|---|---|---|"
+CONTENTS = """\
+:::{toctree}
+:hidden:
+
+Which theory applies <which_theory>
+Test your own theory <benchmark>
+A package of your own <own_package>
+:::"""
+HEADING = "| theory | says | data | start |\n|---|---|---|---|"
 KINDS = {
     "Linear networks": {"layered", "linear"},
     "ReLU networks": {"relu"},
@@ -45,11 +55,11 @@ def pages(repository: Path) -> dict[str, str]:
         if (repository / PICTURES / "maps" / f"{entry}.png").is_file()
     ]
     picture = f"![Error of every theory on every task]({PICTURES}/board.png)"
-    parts = [title, picture, rest.rstrip(), "## Maps", MAPS, *maps]
+    parts = [title, picture, CONTENTS, rest.rstrip(), "## Maps", MAPS, *maps]
     tables = [THEORIES.rstrip()]
     for heading, group in _grouped().items():
-        rows = (_row(theory, held_tasks(board, theory.solution)) for theory in group)
-        tables += [f"## {heading}", "\n".join([HEADING, *rows])]
+        tables += [f"## {heading}", "\n".join([HEADING, *map(_row, group)])]
+        tables += [_details(theory, board) for theory in group]
     return {
         name: "\n\n".join(texts) + "\n"
         for name, texts in (("board.md", parts), ("which_theory.md", tables))
@@ -65,7 +75,21 @@ def _grouped() -> dict[str, list[Theory]]:
     return groups
 
 
-def _row(theory: Theory, holds: str) -> str:
-    network = f"{theory.says}<br>*{theory.network}; {theory.training}*"
-    cells = (f"`{theory.solution}`", theory.data, theory.start, network, holds, theory.source)
+def _row(theory: Theory) -> str:
+    name = f"[`{theory.solution}`](#{theory.solution})"
+    cells = (name, theory.says, theory.data or "any", theory.start or "any")
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _details(theory: Theory, board: xr.DataTree) -> str:
+    """What a theory assumes, its source, and a line for each task on which it is tested."""
+    assumed = (theory.network, theory.data, theory.start, theory.training)
+    lines = [
+        f"### {theory.solution}\n",
+        f"{theory.says}\n",
+        f"- Assumes: {'; '.join(filter(None, assumed))}",
+        f"- Source: {theory.source}",
+    ]
+    held = holding_scales(board, theory.solution).items()
+    lines += [f"- Holds on [{task}](board.md#{task}): init scales {text}" for task, text in held]
+    return "\n".join(lines if held else [*lines, "- Not tested by the benchmark"])

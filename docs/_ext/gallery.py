@@ -22,6 +22,12 @@ THUMBNAILS = "thumbnails"
 """Folder of the site for thumbnails."""
 Cited = Mapping[str, list[str]]
 """Claims and findings that name a figure, by the figure."""
+ABOUT = """\
+   The race, moving </race>
+   Panels of the sources </panels>
+   Style of figures </figure_style>
+"""
+"""Pages about figures, which stand elsewhere."""
 INTRODUCTION = """\
 Simulation is coloured, its mean over seeds a line and its range a band. Theory is dashed and black,
 solved from the same initial weights, with nothing fitted. Each figure comes with its caption, the
@@ -52,8 +58,8 @@ def pages(repository: Path, shown: set[str]) -> dict[str, str]:
         index += [heading(about, "-"), f":doc:`With captions, claims and sources <{paper}>`\n"]
         index += [_cards(listed, repository)]
     made["gallery/sight.rst"] = in_grey((entry.name, picture(entry.name)) for entry in own)
-    papers = "".join(f"   {page.removeprefix('gallery/')}\n" for page in made)
-    index += [f".. toctree::\n   :hidden:\n\n{papers}"]
+    listed = [f"   {page.removeprefix('gallery/')}\n" for page in made]
+    index += [f".. toctree::\n   :hidden:\n\n{''.join([*listed, ABOUT])}"]
     return made | {"gallery/index.rst": "\n".join(index)}
 
 

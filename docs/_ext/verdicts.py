@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gallery import anchor
+from gallery import anchor, paper_title
 
 from neuralrace.claims.judge import known_claims
 from neuralrace.claims.pages import Links, findings_page, index_page, paper_page
@@ -44,9 +44,10 @@ def pages(repository: Path, results: Path | None) -> dict[str, str]:
         for paper, rows in papers.items()
     }
     made["claims/findings.md"] = "\n".join(findings_page(findings, LINKS))
-    links = {paper: f"{{doc}}`{paper}`" for paper in papers}
+    titles = {paper: paper_title(repository, paper) for paper in papers}
+    links = {paper: f"{{doc}}`{title} <{paper}>`" for paper, title in titles.items()}
     index = list(index_page(claims, links, "verdicts.svg", "`results/claims.csv`"))
-    listed = "".join(f"{page}\n" for page in (*papers, "findings"))
+    listed = "".join(f"{title} <{paper}>\n" for paper, title in titles.items()) + "findings\n"
     notes = [] if results else ["", WITHOUT]
     made["claims/index.md"] = "\n".join([*index, *notes, CONTENTS + listed + ":::\n"])
     made["claims/verdicts.svg"] = picture(claims, "{paper}.html#claim-{claim}".format)

@@ -169,11 +169,16 @@ def where_it_holds(task: xr.Dataset, entry: str) -> str:
     return " / ".join(f"{text} ({', '.join(names)})" for text, names in values.items())
 
 
-def held_tasks(board: xr.DataTree, entry: str) -> str:
-    """Where an entry holds on each task that everybody sees; "not tested" if it is on none."""
+def holding_scales(board: xr.DataTree, entry: str) -> dict[str, str]:
+    """The init scales at which an entry holds, by each task that everybody sees."""
     tasks = {name: board[name].dataset for name in tasks_of(board)}
     known = {n: t for n, t in tasks.items() if entry in t["entry"] and not t.attrs["held_out"]}
-    parts = [f"{name} {where_it_holds(task, entry)}" for name, task in known.items()]
+    return {name: where_it_holds(task, entry) for name, task in known.items()}
+
+
+def held_tasks(board: xr.DataTree, entry: str) -> str:
+    """The same in one line; "not tested" if it is on no task."""
+    parts = (f"{name} {scales}" for name, scales in holding_scales(board, entry).items())
     return "; ".join(parts) or "not tested"
 
 

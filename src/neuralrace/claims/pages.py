@@ -25,7 +25,7 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
         "may differ, so that it may still be right.",
     ),
     "depends on": (
-        "Depends on a choice that the paper does not print",
+        "Depends on an unprinted choice",
         "Comes out for some values of it and not for others, or only if a vague word is read more "
         "loosely than elsewhere.",
     ),
@@ -217,7 +217,7 @@ def counts_in_words(rows: Sequence[ClaimRow]) -> str:
         "reproduced": "{} hold",
         "analogue": "{} hold for an analogue",
         "identity": "{} identities",
-        "depends on": "{} depend on a choice that is not printed",
+        "depends on": "{} depend on an unprinted choice",
         "undecided": "{} undecided",
         "not reproduced": "{} not reproduced",
         "wrong": "{} wrong",

@@ -5,6 +5,7 @@ from html import escape
 from typing import NamedTuple
 
 from neuralrace.claims.judge import ClaimRow
+from neuralrace.claims.pages import HEADINGS
 from neuralrace.claims.sentences import STATUSES, sentences
 from neuralrace.claims.spec import Status
 
@@ -29,8 +30,8 @@ TILES: dict[Status, Tile] = {
 }
 SIZE, GAP, ROW, COLUMNS = 18, 2, 12, 35
 """Side of a tile, space between tiles and between papers, in pixels; most tiles in a line."""
-LABEL, LINE = 16, 20
-"""Height of a paper's name, and of a line of the legend."""
+LABEL, LINE, LEGEND = 16, 20, 3
+"""Height of a paper's name, height of a line of the legend, and columns of the legend."""
 
 
 def picture(rows: Sequence[ClaimRow], link: Callable[..., str]) -> str:
@@ -58,11 +59,14 @@ def picture(rows: Sequence[ClaimRow], link: Callable[..., str]) -> str:
     shown: list[Status] = [
         s for s in reversed(STATUSES) if any(sentence.status == s for sentence in found)
     ]
+    width = COLUMNS * step // LEGEND
     for place, status in enumerate(shown):
-        x, line = place % 4 * 175, y + place // 4 * (LINE + GAP)
+        x, line = place % LEGEND * width, y + place // LEGEND * (LINE + GAP)
         body.append(_tile(x, line, status))
-        body.append(f'<text x="{x + SIZE + 6}" y="{line + 13}">{status}</text>')
-    height = y + -(-len(shown) // 4) * (LINE + GAP)
+        body.append(
+            f'<text x="{x + SIZE + 6}" y="{line + 13}">{HEADINGS[status][0].lower()}</text>'
+        )
+    height = y + -(-len(shown) // LEGEND) * (LINE + GAP)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {COLUMNS * step} {height}" '
         f'width="{COLUMNS * step}" height="{height}" font-family="sans-serif" font-size="12" '
