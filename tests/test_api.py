@@ -22,7 +22,7 @@ from neuralrace.config.requirements import OF_NETWORK, OF_TRAINING, REQUIREMENTS
 from neuralrace.errors import UserError
 from neuralrace.figures.plot import plot
 from neuralrace.figures.style import GUIDE
-from neuralrace.results.cells import CellResults, cells_of
+from neuralrace.results.cells import CellResults, Results, cells_of
 from neuralrace.theory import pace
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 from neuralrace.workflow import measure, train
@@ -422,6 +422,20 @@ def test_only_the_strongest_of_many_modes_are_drawn():
     assert len([color for color in lines if color != GUIDE["color"]]) == 8
 
 
+def test_selected_results_are_drawn_together():
+    options = FEW | {"steps": 20, "learning_rate": 0.1, "theory": None}
+    cells = cells_of(simulate(X, Y, sweep={"hidden": [[4], [8]]}, **options))
+    titles = [ax.get_title("left") for ax in plot(Results(cells)).axes]
+    assert [title for title in titles if "hidden-" in title] == titles[::2]
+    cells[1].name = "another/experiment/hidden-4"
+    first, _, second, _ = plot(Results(cells)).axes
+    assert "another/experiment/hidden-4" in second.get_title("left")
+    assert cells[0].name in first.get_title("left")
+    many = Results(CellResults(f"a/b/{n}", cells[0].folder) for n in range(9))
+    with pytest.raises(UserError, match=r"results: holds 9 cells.*results\['a/b/0'\]"):
+        plot(many)
+
+
 def test_each_task_of_a_sequence_has_a_line_and_no_final_strength():
     modes = {"name": "modes", "singular_values": [3, 1], "inputs": 4, "outputs": 3}
     negated = {"name": "changed_targets", "of": modes, "change": "negated"}
@@ -611,10 +625,11 @@ CALLS = {
     "nr.find_reln(X, Y, hidden=[8], pathways=3, init_scales=[1., 2.])": r"init_scales: .1.0, 2.0.: "
     r"gates are identified at one init scale; give one",
     "nr.reduce_race(X, Y, hidden=[8])": r"theory: 'reduction':? does not apply .*give gates",
-    "nr.plot('tree')": r"results: str: give what simulate gives or a cell of open_results",
+    "nr.plot('tree')": r"results: str: give what simulate or open_results gives",
     "nr.plot(tree['trajectory'])": r"the tree 'trajectory' holds no cell; give a tree of simulate",
-    "nr.plot(tree['trajectory'].to_dataset())": r"results: Dataset: give what simulate gives",
-    "nr.plot([tree, tree])": r"results: list: give what simulate gives or a cell of open_results",
+    "nr.plot(tree['trajectory'].to_dataset())": r"results: Dataset: give what simulate or open",
+    "nr.plot([tree, tree])": r"results: list: give what simulate or open_results gives",
+    "nr.plot(nr.results.cells.Results([]))": r"results: holds no cell; select others",
     "nr.plot(xr.DataTree())": r"the tree '/' holds no cell; give a tree of simulate or open_tree",
     "nr.plot(tree, ax='left')": r"ax: str: give axes of matplotlib, as plt\.subplots\(\) does",
     "nr.plot(tree, theory='flwo')": r"theory: 'flwo': was not solved; there is flow",

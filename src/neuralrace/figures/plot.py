@@ -18,7 +18,7 @@ from neuralrace.figures import style
 from neuralrace.figures.compose import set_titles
 from neuralrace.figures.ends import label_ends
 from neuralrace.figures.sweeps import layer_widths
-from neuralrace.results.cells import CellResults, cells_of
+from neuralrace.results.cells import CellResults, Results, cells_of
 from neuralrace.theory.modes import final_strength
 
 INTEGRATED = ("flow", "gated_flow")
@@ -49,7 +49,7 @@ ENDS = (
 
 
 def plot(
-    results: xr.DataTree | CellResults, ax: Axes | None = None, theory: str | None = None
+    results: xr.DataTree | Results | CellResults, ax: Axes | None = None, theory: str | None = None
 ) -> Figure:
     """Draws the loss over time, and all else that was recorded of these.
 
@@ -64,8 +64,8 @@ def plot(
     `simulate` has a row of panels for each of its cells.
 
     Args:
-        results: the result of `simulate`, a part of it such as `tree["hidden-8"]`, or a cell of
-            `open_results`.
+        results: the result of `simulate`, a part of it such as `tree["hidden-8"]`, or what
+            `open_results` gives: a cell, or several by `select`.
         ax: axes for the loss of one cell alone; when absent, a new figure shows everything.
         theory: the solution to draw. When absent, the gradient flow of all weights if it was
             solved, and otherwise all solutions but baselines.
@@ -100,18 +100,24 @@ def plot(
 
 
 def _cells(results: Any, most: int) -> list[CellResults]:
-    cells = cells_of(results) if isinstance(results, xr.DataTree) else [results]
+    of_files = isinstance(results, Results)
+    if isinstance(results, xr.DataTree):
+        cells = cells_of(results)
+    else:
+        cells = [*results.values()] if of_files else [results]
     if not all(isinstance(cell, CellResults) for cell in cells):
         raise UserError(
-            f"{type(results).__name__}: give what simulate gives or a cell of open_results",
+            f"{type(results).__name__}: give what simulate or open_results gives",
             key="results",
         )
+    if not cells:
+        raise UserError("holds no cell", key="results", remedy="select others")
     if len(cells) > most:
-        names = (cell.name.rpartition("/")[2] for cell in cells)
+        first = cells[0].name if of_files else cells[0].name.rpartition("/")[2]
         raise UserError(
             f"holds {len(cells)} cells, and at most {most} can be drawn",
             key="results",
-            remedy=f"choose some, such as results[{next(names)!r}]",
+            remedy=f"choose some, such as results[{first!r}]",
         )
     return cells
 
@@ -165,9 +171,12 @@ def _all(cells: list[CellResults], shown: list[xr.Dataset]) -> Figure:
     grid = figure.subplots(sum(rows), columns, squeeze=False)
     blocks = iter([*grid.ravel()] if alone else np.split(grid, np.cumsum(rows)[:-1]))
     drawn = []
-    for cell, each in zip(cells, panels, strict=True):
+    names = [cell.name.rpartition("/")[2] for cell in cells]
+    if len({*names}) < len(names):  # cells of several experiments
+        names = [cell.name for cell in cells]
+    for name, each in zip(names, panels, strict=True):
         block = np.ravel(next(blocks))
-        label = f"{cell.name.rpartition('/')[2]}: " if len(cells) > 1 else ""
+        label = f"{name}: " if len(cells) > 1 else ""
         for ax, (title, draw) in zip(block, each.items(), strict=False):
             draw(ax)
             ax.set_title(label + title if ax is block[0] else title)
