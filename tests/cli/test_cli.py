@@ -140,8 +140,8 @@ def test_show_describes_cells_before_they_run(output, monkeypatch):
     assert cell["memory_mb"] > 0
     assert cell["device"] in ("cpu", "gpu")
     assert set(cell["core_seconds"]) == {"compile", "train", "solve", "measure"}
-    assert "exact" in cell["theory_that_holds"]
-    assert cell["theory_that_does_not"]["mean_field"] == "network.activation: 'linear': use relu"
+    assert "exact" in cell["theories_that_apply"]
+    assert cell["theories_that_do_not"]["mean_field"] == "network.activation: 'linear': use relu"
 
 
 def test_finished_cells_have_nothing_to_make(output, finished, monkeypatch, capsys):

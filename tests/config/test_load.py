@@ -747,7 +747,7 @@ def test_an_unknown_name_cannot_be_selected(name):
 )
 def test_applicable_stands_for_all_theory_that_show_says_holds(changes):
     cell = plan_of(changes | {"solutions": "applicable"}).cells["paper/experiment/main"]
-    assert list(cell.solutions) == about_cell(cell, False)["theory_that_holds"]
+    assert list(cell.solutions) == about_cell(cell, False)["theories_that_apply"]
 
 
 def test_applicable_differs_between_cells_of_a_sweep():

@@ -22,7 +22,7 @@ class Theory(NamedTuple):
     data: str
     start: str
     training: str
-    """Names of its requirements on each, as words."""
+    """Names of its requirements on each, as words; of `start` also what it is derived for."""
     source: str
     unmet: str
     """The first requirement that the ensemble does not meet; empty where all are met."""
@@ -49,13 +49,14 @@ def _theory(name: str, ensemble: SolvedEnsemble | None) -> Theory:
     start = [each for each in required if each.endswith("_start")]
     data = [each for each in required if each not in {*network, *training, *start}]
     source = re.search(r"(?s)^Source: (.+?)(?=\n\n|\Z)", entry.text, re.MULTILINE)
+    derived = entry.declaration.derived_for and f"derived for {entry.declaration.derived_for}"
     reason = unmet(ensemble, entry.declaration.requires, data=True) if ensemble else None
     return Theory(
         solution=name,
         says=" ".join(entry.text.partition("\n\n")[0].split()),
         network=_in_words(network),
         data=_in_words(data),
-        start=_in_words(start),
+        start="; ".join(filter(None, [_in_words(start), derived])),
         training=_in_words(training),
         source=" ".join(source[1].split()) if source else "",
         unmet=str(reason or ""),

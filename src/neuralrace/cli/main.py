@@ -242,7 +242,7 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
             if not theory.unmet
         }
         others = {theory.solution: theory.unmet for theory in found if theory.unmet}
-        shown[name] = {"theory_that_holds": applying, "theory_that_does_not": others}
+        shown[name] = {"theories_that_apply": applying, "theories_that_do_not": others}
         shown[name] = shown[name] if what else applying
     click.echo(layout(shown if what else shown[""], as_json))
 

@@ -39,9 +39,9 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
         },
         "memory_mb": cost.memory_mb,
         "device": cost.device,
-        "theory_that_holds": [name for name, reason in unmet_by_theory.items() if not reason],
+        "theories_that_apply": [name for name, reason in unmet_by_theory.items() if not reason],
         "specification": cell.model_dump(mode="json"),
-        "theory_that_does_not": {
+        "theories_that_do_not": {
             name: str(reason) for name, reason in unmet_by_theory.items() if reason
         },
     }

@@ -113,6 +113,8 @@ class Solution(OfOneTask):
     baseline: bool = False
     """Whether it is a baseline, to compare theory with: `neuralrace.simulate` leaves it out unless
     it is named."""
+    derived_for: str = ""
+    """Initial weights for which it is derived, in words, if it can be computed for others."""
 
 
 @dataclass(frozen=True, kw_only=True)

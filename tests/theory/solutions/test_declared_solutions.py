@@ -106,12 +106,12 @@ def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
             continue
         theory = about_cell(cell, gpu=False)
         problem = Problem(cell, np.arange(0, 21, 10))
-        for name in theory["theory_that_holds"]:
+        for name in theory["theories_that_apply"]:
             arrays = SOLUTIONS[name].load()(problem)
             assert all(np.isfinite(array).all() for array in arrays.values()), (spec, name)
             assert cell_of(spec, solutions=[name]).unfit() is None
             listed += 1
-        for name, reason in theory["theory_that_does_not"].items():
+        for name, reason in theory["theories_that_do_not"].items():
             try:
                 message = str(cell_of(spec, solutions=[name]).unfit())
             except ValidationError as error:

@@ -21,6 +21,7 @@ from neuralrace.theory.two_layer import exact_two_layer, lambda_balanced_weights
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "initial_mode": INITIAL_MODE},
+    derived_for="balanced weights that are aligned with the modes, or small ones",
 )
 def aligned_modes(problem: Problem) -> Arrays:
     """Sigmoidal learning curve of each mode, for one hidden layer.
@@ -57,6 +58,7 @@ def shallow_modes(problem: Problem) -> Arrays:
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "initial_mode": INITIAL_MODE},
+    derived_for="modes in separate hidden directions",
 )
 def untied_modes(problem: Problem) -> Arrays:
     """Learning curve of each mode with unequal encoder and decoder, for one hidden layer.
@@ -108,6 +110,7 @@ def layered_modes(problem: Problem) -> Arrays:
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow equal_variance",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH},
+    derived_for="small weights",
 )
 def symmetric_start(problem: Problem) -> Arrays:
     """Tied network that starts from the mean of encoder and decoder, for one hidden layer.
@@ -126,6 +129,7 @@ def symmetric_start(problem: Problem) -> Arrays:
 @Solution(
     requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH},
+    derived_for="balanced weights",
 )
 def exact(problem: Problem) -> Arrays:
     """Exact matrix Riccati solution of a two-layer network from a balanced start.
@@ -181,6 +185,7 @@ def lambda_balanced(problem: Problem) -> Arrays:
             "inner products of encoder and decoder vectors by theory",
         ),
     },
+    derived_for="equal encoder and decoder",
 )
 def tied(problem: Problem) -> Arrays:
     """Gram matrix of a tied network with one hidden layer and whitened inputs.

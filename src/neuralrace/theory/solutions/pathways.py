@@ -12,6 +12,7 @@ from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
     requires="given_gates linear trained_readout joint_descent one_mask squared_error "
     "gradient_flow domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
+    derived_for="small weights",
 )
 def pathway_modes(problem: Problem) -> Arrays:
     """Joint gradient flow of pathways with one hidden unit per mode, from the initial weights.
@@ -27,6 +28,7 @@ def pathway_modes(problem: Problem) -> Arrays:
     requires="given_gates linear trained_readout joint_descent one_mask squared_error "
     "gradient_descent domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
+    derived_for="small weights",
 )
 def pathway_modes_descent(problem: Problem) -> Arrays:
     """Joint gradient descent of pathways with one hidden unit per mode, with training's steps.
@@ -43,6 +45,7 @@ def pathway_modes_descent(problem: Problem) -> Arrays:
     requires="given_gates linear trained_readout joint_descent one_mask squared_error "
     "normal_start gradient_flow domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
+    derived_for="small weights",
 )
 def pathway_modes_mean(problem: Problem) -> Arrays:
     """Joint gradient flow of pathways, from width and variance of the initial weights only.
@@ -62,6 +65,7 @@ def pathway_modes_mean(problem: Problem) -> Arrays:
             "loss predicted for gated networks that may stand for this one",
         ),
     },
+    derived_for="small weights",
 )
 def candidate_modes(problem: Problem) -> Arrays:
     """Loss of every candidate network, from width and variance of its initial weights only.

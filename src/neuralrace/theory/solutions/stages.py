@@ -17,6 +17,7 @@ from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
     requires="contextual_hierarchies context_family one_hidden trained_readout joint_descent "
     "squared_error normal_start gradient_flow",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
+    derived_for="small weights",
 )
 def staged_modes(problem: Problem) -> Arrays:
     """Stages of the contextual task: first the common pathway, then the context pathways.
@@ -32,6 +33,7 @@ def staged_modes(problem: Problem) -> Arrays:
     requires="contextual_hierarchies whole_targets context_family common_pathway one_hidden "
     "trained_readout joint_descent squared_error normal_start gradient_flow",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
+    derived_for="small weights",
 )
 def head_start(problem: Problem) -> Arrays:
     """Stages of the contextual task with the head start of context pathways.

@@ -18,6 +18,7 @@ MARGIN_FROM_WEIGHTS = (
 @Solution(
     requires="layered relu trained_readout one_hidden squared_error xor gradient_flow",
     variables={"loss": LOSS},
+    derived_for="small weights",
 )
 def xor_race(problem: Problem) -> Arrays:
     """Race of four gated pathways, one for each corner, from the initial weights.
@@ -29,7 +30,7 @@ def xor_race(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(xor.xor_loss(problem.time, start))}
 
 
-@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS}, derived_for="small weights")
 def margin_race(problem: Problem) -> Arrays:
     """Race of linear and XoR pathways that learn at once, from the initial weights.
 
@@ -40,7 +41,7 @@ def margin_race(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS}, derived_for="small weights")
 def margin_linear(problem: Problem) -> Arrays:
     """Linear pathways only, one for each class, from their part of the initial weights.
 
@@ -50,7 +51,7 @@ def margin_linear(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS})
+@Solution(requires=MARGIN_FROM_WEIGHTS, variables={"loss": LOSS}, derived_for="small weights")
 def margin_xor(problem: Problem) -> Arrays:
     """XoR pathways only, one for each corner, from their part of the initial weights.
 
@@ -60,7 +61,7 @@ def margin_xor(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(requires=MARGIN, variables={"loss": LOSS})
+@Solution(requires=MARGIN, variables={"loss": LOSS}, derived_for="small weights")
 def margin_linear_split(problem: Problem) -> Arrays:
     """Linear pathways only, one for each class, each with an equal share of all units.
 
@@ -71,7 +72,7 @@ def margin_linear_split(problem: Problem) -> Arrays:
     return {"loss": problem.as_trained(loss)}
 
 
-@Solution(requires=MARGIN, variables={"loss": LOSS})
+@Solution(requires=MARGIN, variables={"loss": LOSS}, derived_for="small weights")
 def margin_xor_split(problem: Problem) -> Arrays:
     """XoR pathways only, one for each corner, each with an equal share of all units.
 
