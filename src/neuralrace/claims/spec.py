@@ -16,7 +16,7 @@ from neuralrace.claims.criteria import CRITERIA
 from neuralrace.config.variants import SettingName
 from neuralrace.config.yaml import read_yaml
 from neuralrace.errors import UserError
-from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.model import ConfigModel, problem_of
 from neuralrace.results.checksums import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
@@ -687,7 +687,7 @@ def _cause(details: ErrorDetails) -> UserError:
         return raised
     if details["type"] == "extra_forbidden":
         return UserError("unknown key", remedy="docs/claims.md lists the known ones")
-    return UserError(details["msg"])
+    return UserError(problem_of(details))
 
 
 def _located(error: UserError, file: Path, key: str) -> UserError:
