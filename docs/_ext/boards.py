@@ -1,19 +1,23 @@
 """Pages of the benchmark: the board of the release, and the theories with where they hold."""
 
+import inspect
+import re
 from pathlib import Path
 
 from neuralrace.board.build import tasks_of
 from neuralrace.board.pages import held_tasks, markdown
 from neuralrace.board.stored import stored_board, stored_findings
 from neuralrace.board.theories import Theory, theories
+from neuralrace.config.requirements import REQUIREMENTS
 
 PICTURES = "figures/slim/benchmark"
 THEORIES = """# Which theory applies to my network?
 
 For anyone who has a network and looks for the theory of its learning. Every solution is solved from
 the initial weights, with nothing fitted. All assume one task and squared error; what else they
-assume is in the table. Where a theory holds is what the [benchmark](benchmark.md) found: the init
-scales at which it misses the loss by less than a tenth, on each [task](board.md).
+assume is in the table, in [words that are explained below](#what-the-words-mean). Where a theory
+holds is what the [benchmark](benchmark.md) found: the init scales at which it misses the loss by
+less than a tenth, on each [task](board.md).
 
 `neuralrace theories` prints the same, `neuralrace theories deep_linear/exact` says which apply to
 an experiment and why others do not, and `nr.theories(x, y, hidden=[16])` does so for your own data.
@@ -50,6 +54,7 @@ def pages(repository: Path) -> dict[str, str]:
     for heading, group in _grouped().items():
         rows = (_row(theory, held_tasks(board, theory.solution)) for theory in group)
         tables += [f"## {heading}", "\n".join([HEADING, *rows])]
+    tables += ["## What the words mean", "\n".join(["| word | meaning |", "|---|---|", *_words()])]
     return {
         name: "\n\n".join(texts) + "\n"
         for name, texts in (("board.md", parts), ("which_theory.md", tables))
@@ -69,3 +74,14 @@ def _row(theory: Theory, holds: str) -> str:
     network = f"{theory.says}<br>*{theory.network}; {theory.training}*"
     cells = (f"`{theory.solution}`", theory.data, theory.start, network, holds, theory.source)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _words() -> list[str]:
+    """A row for each word that says what a theory assumes, from the docstring of its test."""
+    columns = ((each.network, each.training, each.data, each.start) for each in theories())
+    listed = ", ".join(text for row in columns for text in row if text)
+    meanings = {
+        word: inspect.getdoc(REQUIREMENTS[word.replace(" ", "_")]) or ""
+        for word in re.split(", | or ", listed)
+    }
+    return [f"| {word} | {' '.join(meanings[word].split())} |" for word in sorted(meanings)]

@@ -7,6 +7,7 @@ imported for the kinds that need them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import getdoc
 from typing import Any, get_args
 
 from neuralrace.extensions.model import ConfigModel
@@ -19,7 +20,7 @@ DECLARED: dict[str, Mapping[str, Entry[Any]]] = {
     "observables": OBSERVABLES,
 }
 CLASSES = ("datasets", "networks", "gates", "initialisers", "optimisers")
-KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
+KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES, "requirements")
 """Kinds of names that `neuralrace list` knows."""
 
 
@@ -34,6 +35,10 @@ def descriptions(kind: str) -> dict[str, str]:
     if kind in CLASSES:
         texts = [(_name(cls), _first(cls.__doc__ or "")) for cls in classes(kind)]
         return {n: " / ".join(text for other, text in texts if other == n) for n, _ in texts}
+    if kind == "requirements":
+        from neuralrace.config.requirements import REQUIREMENTS
+
+        return {name: _first(getdoc(each) or "") for name, each in sorted(REQUIREMENTS.items())}
     if kind == "claims":
         from neuralrace.claims.spec import read_claims
         from neuralrace.config.load import paper_files

@@ -123,6 +123,16 @@ def test_every_declaration_has_a_place(site):
         assert wanted <= page.identifiers
 
 
+def test_every_word_for_what_a_theory_assumes_is_explained(extension):
+    import boards
+
+    page = boards.pages(REPOSITORY)["which_theory.md"]
+    table, _, words = page.partition("## What the words mean")
+    assert "equal pathway blocks, equal pairs" in table
+    assert "\n| equal pairs | All pairs of domains have the same modes, and" in words
+    assert "| one task |" in words, "a word behind `or`"
+
+
 def test_every_function_has_a_place(site):
     page = Page(site / "api" / "functions.html")
     assert {f"neuralrace.{name}" for name in neuralrace.__all__} <= page.identifiers
