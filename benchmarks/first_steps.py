@@ -102,12 +102,12 @@ def shell_command(file: str, language: str, text: str) -> str:
 
 def steps(hours: list[str], shown: Path) -> Iterator[tuple[str, str]]:
     """Title and program of each step of some hours; a step of several is done once."""
-    done = set()
+    done: set[tuple[str, str]] = set()
     for page, titles in (item for hour in hours for item in HOURS[hour].items()):
         texts = sections(page)
         for title in titles or texts:
-            if (page, title) not in done:
-                yield title, program(texts[title], shown)
+            if (page, title) not in done and (script := program(texts[title], shown)):
+                yield title, script
             done.add((page, title))
 
 

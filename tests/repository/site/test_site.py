@@ -25,7 +25,7 @@ CLAIMS = read_claims(sorted(REPOSITORY.glob("config/*/claims.yaml")))
 TERMS = (
     "cell", "run", "ensemble", "gating scheme", "pathway", "race", "ReLN", "init scale",
     "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "sentence",
-    "variant", "checksum file", "key",
+    "variant", "checksum file", "key", "requirement",
 )  # fmt: skip
 ELSEWHERE = re.compile(
     r"<(?:script|link|img|iframe|source|video)\b[^>]*?\b(?:src|href|srcset)=[\"'](?:https?:)?//[^>]*"
@@ -38,9 +38,10 @@ QUIET = (
     "--allow-file-access-from-files", "--enable-logging=stderr", "--virtual-time-budget=100000",
 )  # fmt: skip
 LOOKED_AT = (
-    "index", "gallery/deep_linear", "claims/index", "claims/deep_linear", "theory/deep_linear",
-    "theory/layer_dynamics", "theory/localization", "theory/make_haste", "theory/neural_race",
-    "configuration", "reference", "api/functions", "extending", "cluster", "glossary",
+    "index", "gallery/deep_linear", "gallery/deep_linear/staircase", "claims/index",
+    "claims/deep_linear", "theory/deep_linear", "theory/layer_dynamics", "theory/localization",
+    "theory/make_haste", "theory/neural_race", "configuration", "reference", "api/functions",
+    "extending", "cluster", "glossary",
 )  # fmt: skip
 
 
@@ -83,16 +84,29 @@ def extension(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
 
 
-def test_every_figure_is_in_the_gallery(site):
-    for paper in {name.partition("/")[0] for name in FIGURES}:
-        page = Page(site / "gallery" / f"{paper}.html")
-        for name, entry in FIGURES.items():
-            if name.startswith(f"{paper}/") and entry.path.is_relative_to(REPOSITORY):
-                assert f"figure-{name}".replace("/", "-").replace("_", "-") in page.identifiers
-                with Image.open(REPOSITORY / "figures" / "slim" / f"{name}.png") as picture:
-                    assert picture.info["Description"] in page.alternatives
-                module = entry.path.relative_to(REPOSITORY).as_posix()
-                assert (site / "source" / f"{module}.html").is_file()
+def test_every_figure_has_a_page(site):
+    for name, entry in FIGURES.items():
+        if entry.path.is_relative_to(REPOSITORY):
+            page = Page(site / "gallery" / f"{name}.html")
+            assert f"figure-{name}".replace("/", "-").replace("_", "-") in page.identifiers
+            with Image.open(REPOSITORY / "figures" / "slim" / f"{name}.png") as picture:
+                assert picture.info["Description"] in page.alternatives
+            module = entry.path.relative_to(REPOSITORY).as_posix()
+            assert (site / "source" / f"{module}.html").is_file()
+
+
+def test_page_of_a_figure_has_its_command_and_claims_on_its_experiments(extension):
+    from gallery import pages
+
+    made = pages(REPOSITORY, set())
+    page = made["gallery/neural_race/natural_images.rst"]
+    assert "$ snakemake --cores all figures/neural_race/natural_images.png\n" in page
+    shown, _, others = page.partition(":Claims:")[2].partition(":Other claims on the same exp")
+    assert "<claim-images-forty-percent>" in shown
+    assert "<claim-images-threshold>" in others
+    assert not {*re.findall("<claim-(.+?)>", shown)} & {*re.findall("<claim-(.+?)>", others)}
+    cards = made["gallery/deep_linear.rst"]
+    assert cards.count("grid-item-card::") == cards.count("\n   deep_linear/") > 5
 
 
 def test_figures_without_a_page_of_theory_have_the_title_of_their_package(extension):
