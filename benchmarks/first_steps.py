@@ -138,11 +138,12 @@ def main() -> None:
             print(line, end="", flush=True)
             if line.startswith(MARK):
                 began.append((line.removeprefix(MARK).strip(), time.perf_counter()))
-        if process.wait():
-            raise SystemExit(f"{began[-1][0]}: ended with {process.returncode}")
+        status = process.wait()
     for (title, start), (_, end) in pairwise(began):
         print(f"{end - start:7.1f} s  {title}")
     print(f"{began[-1][1] - began[0][1]:7.1f} s  in all")
+    if status:
+        raise SystemExit(f"{began[-1][0]}: ended with {status}")
 
 
 if __name__ == "__main__":

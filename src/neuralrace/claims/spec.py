@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.config.variants import SettingName
 from neuralrace.config.yaml import read_yaml
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, did_you_mean, shorten
 from neuralrace.extensions.model import ConfigModel, problem_of
 from neuralrace.results.checksums import fingerprint
 
@@ -593,7 +593,8 @@ def matching_cells(globs: Sequence[str], cell_ids: Sequence[str], key: str = "ce
                 "matches no cell",
                 key=key,
                 value=glob,
-                remedy=f"there are {', '.join(experiments) or 'none'}",
+                remedy=did_you_mean(glob, [*experiments, *cell_ids])
+                + f"there are {shorten(', '.join(experiments)) or 'none'}",
             )
         matches.update(hits)
     return sorted(matches)
