@@ -7,7 +7,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-WORKFLOW = ("Snakefile", "config", "environment.yml", "profiles", "workflow")
+WORKFLOW = ("Snakefile", "config", "profiles", "workflow")
 """What a clone has at its root and a wheel carries; see `neuralrace.config.bundled`."""
 SCHEMA = "config/schema.json"
 

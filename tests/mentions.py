@@ -67,6 +67,13 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text(page), re.S | re.M)
 
 
+def answer(page: Path, program: str) -> str:
+    """The output that a page shows below a program; empty where it shows none."""
+    below = text(page).partition(f"```python\n{program}```\n")[2]
+    shown = re.match(r"(?:\n[^`\n]+\n)?\n```text\n(.*?)^```", below, re.S | re.M)
+    return shown[1] if shown else ""
+
+
 @cache
 def spans(page: Path) -> frozenset[str]:
     """Code spans of a page, outside of its code blocks."""

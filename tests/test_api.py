@@ -372,7 +372,7 @@ def test_saved_tree_is_the_same_after_reopening(tree, swept, tmp_path):
 
 def test_sweep_is_checked_before_anything_is_trained(monkeypatch):
     monkeypatch.setattr("neuralrace.api.simulation.train", None)
-    with pytest.raises(UserError, match=r"^learning_rate: -1.0: Input should be greater than 0"):
+    with pytest.raises(UserError, match=r"^learning_rate: -1.0: must be greater than 0"):
         simulate(X, Y, hidden=[8], sweep={"learning_rate": [0.1, -1.0]}, steps=20, **FEW)
 
 
@@ -552,11 +552,11 @@ WRONG = {
     "({'name': 'table', 'x': X, 'y': Y, 'z': 1},)": r"x\.z: 1: unknown key; `neuralrace keys`",
     "(X, Y, {'hidden': None})": r"hidden: is missing; give the units .* such as \[16\]",
     "(X, Y, {'hidden': 16})": r"hidden: 16: expected a list",
-    "(X, Y, {'hidden': [0]})": r"hidden\.0: 0: Input should be greater than 0",
-    "(X, Y, {'hidden': [1.5]})": r"hidden\.0: 1.5: Input should be a valid integer",
-    "(X, Y, {'hidden': ['a'] * 99})": r"(?s)hidden\.0: 'a': .*valid integer.*and 16 more lines lik",
+    "(X, Y, {'hidden': [0]})": r"hidden\.0: 0: must be greater than 0",
+    "(X, Y, {'hidden': [1.5]})": r"hidden\.0: 1.5: expected a whole number",
+    "(X, Y, {'hidden': ['a'] * 99})": r"(?s)hidden\.0: 'a': .*whole number.*and 16 more lines lik",
     "(X, Y, {'hiden': [8]})": r"hiden: is no argument of simulate; did you mean hidden\?",
-    "(X, Y, {'activation': 'rel'})": r"activation: 'rel': Input should be 'linear', 'relu'",
+    "(X, Y, {'activation': 'rel'})": r"activation: 'rel': expected 'linear', 'relu'",
     "(X, Y, {'activation': 'tanh'})": r"learning_rate, steps: .* give both, or .*activation",
     "(X, Y, {'activation': 'tanh', 'init_scales': None})": r"init_scales, learning_rate, steps: "
     r"theory cannot choose them here; give all, or .*activation: 'tanh': use",
@@ -572,15 +572,15 @@ WRONG = {
     "(X, Y, {'init': 'norm'})": r"init: has no choice of the name 'norm'; did you mean normal",
     "(X, Y, {'init_scales': 0.1})": r"init_scales: 0.1: expected a list",
     "(X, Y, {'init_scales': []})": r"init_scales: \[\]: expected at least 1 item",
-    "(X, Y, {'init_scales': [-1]})": r"init_scales\.0: -1: Input should be greater than 0",
-    "(X, Y, {'init_scales': [np.nan]})": r"init_scales\.0: nan: Input should be a finite number",
+    "(X, Y, {'init_scales': [-1]})": r"init_scales\.0: -1: must be greater than 0",
+    "(X, Y, {'init_scales': [np.nan]})": r"init_scales\.0: nan: expected a finite number",
     "(X, Y, {'init_scales': [0.1, 0.1]})": r"init_scales:? \[0.1, 0.1\]:? repeats a value",
-    "(X, Y, {'seeds': [0, 1]})": r"seeds: \[0, 1\]: Input should be a valid integer$",
+    "(X, Y, {'seeds': [0, 1]})": r"seeds: \[0, 1\]: expected a whole number$",
     "(X, Y, {'optimiser': 'adam'})": r"learning_rate, steps: .* give both, or .*optimiser",
     "(X, Y, {'optimiser': None})": r"optimiser: None: expected a mapping",
-    "(X, Y, {'loss': 'mse'})": r"loss\.name: 'mse': Input should be 'squared_error' or",
-    "(X, Y, {'learning_rate': -1})": r"learning_rate: -1: Input should be greater than 0",
-    "(X, Y, {'learning_rate': '0.1'})": r"learning_rate: '0.1': Input should be a valid number",
+    "(X, Y, {'loss': 'mse'})": r"loss\.name: 'mse': expected 'squared_error' or",
+    "(X, Y, {'learning_rate': -1})": r"learning_rate: -1: must be greater than 0",
+    "(X, Y, {'learning_rate': '0.1'})": r"learning_rate: '0.1': expected a number",
     "(X, Y, {'learning_rate': 99.0, 'steps': 200})": r"learning_rate: 99.0: .*; use a smaller",
     "(X, Y, {'steps': 502})": r"steps: 502: no number of records from 50 to 200 divides it .*use 6",
     "(X, Y, {'steps': 0})": r"steps: 0: expected a positive whole number",
@@ -590,7 +590,7 @@ WRONG = {
     "(X, Y, {'records': True})": r"records: True: expected a positive whole number",
     "(X, Y, {'metrics': 'half_times'})": r"metrics: 'half_times': expected a list",
     "(X, Y, {'metrics': ['half_time']})": r"metrics\.0: 'half_time': .* did you mean half_times",
-    "(X, Y, {'metrics': [['a']]})": r"metrics\.0: \['a'\]: Input should be a valid string",
+    "(X, Y, {'metrics': [['a']]})": r"metrics\.0: \['a'\]: expected a text",
     "(X, Y, {'observables': ['bias']})": r"observables\.0: 'bias': .* did you mean bias_norm",
     "(X, Y, {'observables': 'loss'})": r"observables: 'loss': expected a list",
     "(X, Y, {'theory': ['flwo']})": r"theory\.0: 'flwo': .* did you mean flow",
@@ -600,7 +600,7 @@ WRONG = {
     "(X, Y, {'progress': 'no'})": r"progress: 'no': give True or False",
     "(X, Y, {'network': np.ones(2), 'hidden': None})": r"network: \[1.0, 1.0\]: expected a mapping",
     "(X, Y, {'metrics': np.array(3)})": r"metrics: 3: expected a list",
-    "(X, Y, {'precision': 'float16'})": r"precision: 'float16': Input should be 'float32' or 'floa",
+    "(X, Y, {'precision': 'float16'})": r"precision: 'float16': expected 'float32' or 'floa",
     "(X, Y, {'hidden': [10**9]})": r"hidden\.0: 1000000000: needs .* GB.*; use less",
     "(X, Y, {'optimiser': 'adam', 'optimizer': 'sgd'})": r"optimiser: is there twice; leave out o",
     "(X, Y, {'sweep': [8]})": r"sweep: \[8\]: expected a mapping of keys to values",
@@ -608,7 +608,7 @@ WRONG = {
     "(X, Y, {'sweep': {'hidden': []}})": r"sweep\.hidden: \[\]: expected a list with at least one",
     "(X, Y, {'sweep': {'hiden': [[8]]}})": r"sweep\.hiden: is no argument .*did you mean hidden\?",
     "(X, Y, {'sweep': {'hidden': [[8], [8]]}})": r"sweep: 'hidden-8': expected values with dist",
-    "(X, Y, {'sweep': {'seeds': [2, -1]}})": r"seeds: -1: Input should be greater than 0",
+    "(X, Y, {'sweep': {'seeds': [2, -1]}})": r"seeds: -1: must be greater than 0",
     "('xor',)": r"steps: is missing, and no linear mode",
     "('xor', None, {'init_scales': None})": r"init_scales: is missing, and no linear mode .*; give",
 }

@@ -57,7 +57,7 @@ FILES = {
     ),
     "text in the place of a number": (
         ("steps: 1000", "steps: many"),
-        (f"{IN}training.steps: 'many': Input should be a valid integer",),
+        (f"{IN}training.steps: 'many': expected a whole number",),
     ),
     "number in the place of a list": (
         ("[16]", "16"),
@@ -89,7 +89,7 @@ FILES = {
     ),
     "unknown activation": (
         ("[16]", "[16], activation: rellu"),
-        (f"{IN}network.activation: 'rellu': Input should be 'linear', ", "did you mean relu?"),
+        (f"{IN}network.activation: 'rellu': expected 'linear', ", "did you mean relu?"),
     ),
     "theory that does not apply": (
         ("[16]", "[16], activation: relu"),
@@ -97,6 +97,22 @@ FILES = {
     ),
     "negative seeds": (("seeds: 5", "seeds: -5"), (f"{IN}seeds: -5: ", "greater than 0")),
     "no steps": (("steps: 1000", "steps: 0"), (f"{IN}training.steps: 0: ", "greater than 0")),
+    "number in quotes": (
+        ("0.05", "'0.05'"),
+        (f"{IN}training.learning_rate: '0.05': expected a number",),
+    ),
+    "whole number with a point": (
+        ("seeds: 5", "seeds: 5.0"),
+        (f"{IN}seeds: 5.0: expected a whole number; write 5",),
+    ),
+    "yes for true": (
+        ("[16]", "[16], bias: yes"),
+        (f"{IN}network.bias: 'yes': expected true or false",),
+    ),
+    "file of another kind": (
+        ("{name: hierarchy}", "{name: file, path: my.xlsx}"),
+        (f"{IN}dataset.path: 'my.xlsx': expected a text that ends in .npz or .nc or .csv",),
+    ),
     "records that do not divide the steps": (
         ("every: 10", "every: 7"),
         (f"{IN}training.steps: 1000: must be a multiple of record.every (7)",),
@@ -172,7 +188,7 @@ def message(capsys, *arguments: str) -> str:
     assert main(arguments) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert not {"Traceback", "pydantic", "NoneType"} & set(printed.err.split())
+    assert not {"Traceback", "pydantic", "NoneType", "Input"} & set(printed.err.split())
     return printed.err
 
 

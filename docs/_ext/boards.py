@@ -1,5 +1,7 @@
 """Pages of the benchmark: the board of the release, and the theories with where they hold."""
 
+import inspect
+import re
 from pathlib import Path
 
 import xarray as xr
@@ -8,14 +10,17 @@ from neuralrace.board.build import tasks_of
 from neuralrace.board.pages import holding_scales, markdown
 from neuralrace.board.stored import stored_board, stored_findings
 from neuralrace.board.theories import Theory, theories
+from neuralrace.config.requirements import REQUIREMENTS
 
 PICTURES = "figures/slim/benchmark"
 THEORIES = """# Which theory applies to my network?
 
 For anyone who has a network and looks for the theory of its learning. Every solution is solved from
 the initial weights, with nothing fitted. All assume one task and squared error; what else they
-assume is told below. Where a theory holds is what the [benchmark](benchmark.md) found: the init
-scales at which it misses the loss by less than a tenth, on each [task](board.md).
+assume is told below, in [words that are explained there](#what-the-words-mean); *derived for* names
+initial weights for which a theory is derived, where it can be computed for others. Where a theory
+holds is what the [benchmark](benchmark.md) found: the init scales at which it misses the loss by
+less than a tenth, on each [task](board.md).
 
 `neuralrace theories` prints the same, `neuralrace theories deep_linear/exact` says which apply to
 an experiment and why others do not, and `nr.theories(x, y, hidden=[16])` does so for your own data.
@@ -33,7 +38,7 @@ Which theory applies <which_theory>
 Test your own theory <benchmark>
 A package of your own <own_package>
 :::"""
-HEADING = "| theory | says | data | start |\n|---|---|---|---|"
+HEADING = "| theory | says | data | start | derived for |\n|---|---|---|---|---|"
 KINDS = {
     "Linear networks": {"layered", "linear"},
     "ReLU networks": {"relu"},
@@ -60,6 +65,7 @@ def pages(repository: Path) -> dict[str, str]:
     for heading, group in _grouped().items():
         tables += [f"## {heading}", "\n".join([HEADING, *map(_row, group)])]
         tables += [_details(theory, board) for theory in group]
+    tables += ["## What the words mean", "\n".join(["| word | meaning |", "|---|---|", *_words()])]
     return {
         name: "\n\n".join(texts) + "\n"
         for name, texts in (("board.md", parts), ("which_theory.md", tables))
@@ -77,7 +83,8 @@ def _grouped() -> dict[str, list[Theory]]:
 
 def _row(theory: Theory) -> str:
     name = f"[`{theory.solution}`](#{theory.solution})"
-    cells = (name, theory.says, theory.data or "any", theory.start or "any")
+    any_start = theory.start or "any"
+    cells = (name, theory.says, theory.data or "any", any_start, theory.derived_for or any_start)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
@@ -90,6 +97,19 @@ def _details(theory: Theory, board: xr.DataTree) -> str:
         f"- Assumes: {'; '.join(filter(None, assumed))}",
         f"- Source: {theory.source}",
     ]
+    if theory.derived_for:
+        lines.append(f"- Derived for: {theory.derived_for}")
     held = holding_scales(board, theory.solution).items()
     lines += [f"- Holds on [{task}](board.md#{task}): init scales {text}" for task, text in held]
     return "\n".join(lines if held else [*lines, "- Not tested by the benchmark"])
+
+
+def _words() -> list[str]:
+    """A row for each word that says what a theory assumes, from the docstring of its test."""
+    columns = ((each.network, each.training, each.data, each.start) for each in theories())
+    listed = ", ".join(text for row in columns for text in row if text)
+    meanings = {
+        word: inspect.getdoc(REQUIREMENTS[word.replace(" ", "_")]) or ""
+        for word in re.split(", | or ", listed)
+    }
+    return [f"| {word} | {' '.join(meanings[word].split())} |" for word in sorted(meanings)]

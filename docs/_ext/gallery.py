@@ -1,6 +1,7 @@
-"""Pages of the gallery: every figure of a paper, with its caption, its claims and its source."""
+"""Pages of the gallery: one for each figure, with its caption, its claims and its source."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +15,7 @@ from neuralrace.claims.spec import ClaimFile, Claims, read_claims
 from neuralrace.extensions.registry import FIGURES, Entry
 from neuralrace.extensions.source import docstring
 from neuralrace.figures.caption import title
+from neuralrace.figures.inputs import experiments_of
 from neuralrace.figures.save import THUMBNAIL
 
 EDGE = 4
@@ -21,17 +23,14 @@ EDGE = 4
 THUMBNAILS = "thumbnails"
 """Folder of the site for thumbnails."""
 Cited = Mapping[str, list[str]]
-"""Claims and findings that name a figure, by the figure."""
-ABOUT = """\
-   The race, moving </race>
-   Panels of the sources </panels>
-   Style of figures </figure_style>
-"""
+"""Claims and findings that name a figure, by the figure; or that read an experiment, by a glob."""
+ABOUT = ("/race", "/panels", "/figure_style")
 """Pages about figures, which stand elsewhere."""
 INTRODUCTION = """\
 Simulation is coloured, its mean over seeds a line and its range a band. Theory is dashed and black,
-solved from the same initial weights, with nothing fitted. Each figure comes with its caption, the
-command that makes it anew, the :term:`claims <claim>` that it shows and its source.
+solved from the same initial weights, with nothing fitted. Each figure has a page, with its caption,
+the command that makes it anew, the :term:`claims <claim>` that it shows, others on the same
+experiments, and its source.
 """
 
 
@@ -43,24 +42,28 @@ def pages(repository: Path, shown: set[str]) -> dict[str, str]:
         shown: takes the modules of the figures.
     """
     claims = read_claims(sorted(repository.glob("config/*/claims.yaml")))
-    cited = _cited(claims)
+    cited, read = _cited(claims), _read(claims)
     index = [heading("Gallery", "="), INTRODUCTION]
-    made = {}
+    made: dict[str, str] = {}
+    papers: list[str] = []
     own = [entry for entry in FIGURES.values() if entry.path.is_relative_to(repository)]
     for paper, entries in groupby(own, key=lambda entry: entry.name.partition("/")[0]):
         listed = list(entries)
         about = paper_title(repository, paper)
-        figures = [_figure(entry, cited, repository) for entry in listed]
         shown |= {entry.path.relative_to(repository).as_posix() for entry in listed}
-        made[f"gallery/{paper}.rst"] = "\n".join(
-            [heading(about, "=", f"gallery-{paper}"), *figures]
-        )
-        index += [heading(about, "-"), f":doc:`With captions, claims and sources <{paper}>`\n"]
-        index += [_cards(listed, repository)]
+        made |= {f"gallery/{e.name}.rst": _figure(e, cited, read, repository) for e in listed}
+        cards = _cards(listed, repository)
+        pages_of_paper = [heading(about, "="), cards, _contents(entry.name for entry in listed)]
+        made[f"gallery/{paper}.rst"] = "\n".join(pages_of_paper)
+        papers.append(paper)
+        index += [heading(about, "-"), cards]
     made["gallery/sight.rst"] = in_grey((entry.name, picture(entry.name)) for entry in own)
-    listed = [f"   {page.removeprefix('gallery/')}\n" for page in made]
-    index += [f".. toctree::\n   :hidden:\n\n{''.join([*listed, ABOUT])}"]
+    index.append(_contents([*papers, "sight", *ABOUT]))
     return made | {"gallery/index.rst": "\n".join(index)}
+
+
+def _contents(pages: Iterable[str]) -> str:
+    return ".. toctree::\n   :hidden:\n\n" + "".join(f"   {page}\n" for page in pages)
 
 
 def paper_title(repository: Path, paper: str) -> str:
@@ -84,6 +87,12 @@ def anchor(figure: str) -> str:
 def picture(figure: str) -> str:
     """Where the small picture of a figure stands, in the repository and in the site."""
     return f"figures/slim/{figure}.png"
+
+
+def page_of(path: str) -> str:
+    """Where the site has the page of a small picture; the picture itself if it is of no figure."""
+    figure = Path(path).relative_to("figures/slim").with_suffix("").as_posix().partition(".")[0]
+    return f"gallery/{figure}.rst" if figure in FIGURES else path
 
 
 def shown_picture(figure: str, repository: Path) -> str:
@@ -154,8 +163,8 @@ def _picture(figure: str, command: str, repository: Path) -> str:
 """
 
 
-def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
-    claims = ", ".join(f":ref:`{each} <claim-{each}>`" for each in cited.get(entry.name, []))
+def _figure(entry: Entry, cited: Cited, read: Cited, repository: Path) -> str:
+    """The page of a figure."""
     module = entry.path.relative_to(repository).as_posix()
     paper = entry.name.partition("/")[0]
     pictures = [_picture(entry.name, f"figures/{entry.name}.png", repository)]
@@ -164,12 +173,25 @@ def _figure(entry: Entry, cited: Cited, repository: Path) -> str:
         made = f"results/{changes}/figures/{entry.name}.png"
         command = f"{made} --config settings=config/{paper}/{changes}.yaml"
         pictures.append(_picture(variant, command, repository))
-    return f"""\
-{heading(words(title(entry)), "-", anchor(entry.name))}
-{"".join(pictures)}
-:Claims: {claims or "none names it"}
-:Source: :doc:`{module} </source/{module}>`
-"""
+    experiments = experiments_of(entry.name)
+    shows = cited.get(entry.name, [])
+    others = (
+        claim
+        for glob, claims in read.items()
+        for claim in claims
+        if claim not in shows and any(fnmatch(each, glob) for each in experiments)
+    )
+    facts = {
+        "Claims": _links(shows) or "none names it",
+        "Other claims on the same experiments": _links(dict.fromkeys(others)),
+        "Source": f":doc:`{module} </source/{module}>`",
+    }
+    fields = "".join(f":{name}: {text}\n" for name, text in facts.items() if text)
+    return f"{heading(words(title(entry)), '=', anchor(entry.name))}\n{''.join(pictures)}\n{fields}"
+
+
+def _links(claims: Iterable[str]) -> str:
+    return ", ".join(f":ref:`{each} <claim-{each}>`" for each in claims)
 
 
 def _cards(entries: list[Entry], repository: Path) -> str:
@@ -191,4 +213,14 @@ def _cited(claims: Claims) -> Cited:
         for statement in written.statements:
             if statement.figure:
                 found.setdefault(statement.figure, []).append(statement.id)
+    return found
+
+
+def _read(claims: Claims) -> Cited:
+    found: dict[str, list[str]] = {}
+    for written in claims.values():
+        for statement in written.statements:
+            globs = {glob for measure in statement.measures() for glob in measure.cells}
+            for experiment in sorted({"/".join(glob.split("/")[:2]) for glob in globs}):
+                found.setdefault(experiment, []).append(statement.id)
     return found

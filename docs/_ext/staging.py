@@ -61,7 +61,7 @@ def source_page(path: str) -> str:
 
 
 def relinked(text: str, path: str, placed: dict[str, str], shown: set[str]) -> str:
-    """A page with its links as they are in the site.
+    """A page with its links as they are in the site; those to pictures lead to their pages.
 
     Args:
         text: Markdown, or a notebook.
@@ -74,7 +74,10 @@ def relinked(text: str, path: str, placed: dict[str, str], shown: set[str]) -> s
         there = posixpath.normpath(posixpath.join(posixpath.dirname(path), link[1]))
         if not (REPOSITORY / there).is_file():
             return link[1]  # Sphinx tells where it is broken
-        if there.endswith(PICTURES):
+        if there.startswith("figures/slim/"):
+            is_shown = link.string[: link.start()].rpartition("[")[0].endswith("!")
+            site = there if is_shown else gallery.page_of(there)
+        elif there.endswith(PICTURES):
             site = there
         else:
             site = placed.get(there, source_page(there))

@@ -167,7 +167,7 @@ def loss_of(problem, *more):
         (
             BARE | {"seeds": 0},
             ["flow"],
-            "experiments.benchmark.own.seeds: 0: Input should be greater than 0",
+            "experiments.benchmark.own.seeds: 0: must be greater than 0",
         ),
         (
             BARE,

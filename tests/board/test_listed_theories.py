@@ -17,11 +17,11 @@ def test_all_theories_but_baselines_are_listed_with_a_source():
 
 
 def test_start_names_what_is_needed_and_what_a_theory_is_derived_for():
-    start = {theory.solution: theory.start for theory in theories()}
-    assert start["layered_modes"] == "aligned start"
-    assert start["exact"] == "derived for balanced weights"
-    assert start["head_start"] == "normal start; derived for small weights"
-    assert start["flow"] == ""
+    start = {theory.solution: (theory.start, theory.derived_for) for theory in theories()}
+    assert start["layered_modes"] == ("aligned start", "")
+    assert start["exact"] == ("", "balanced weights")
+    assert start["head_start"] == ("normal start", "small weights")
+    assert start["flow"] == ("", "")
 
 
 def test_theories_that_apply_come_first_and_others_have_a_reason():
@@ -38,5 +38,5 @@ def test_command_tells_what_applies_to_an_experiment(monkeypatch, capsys):
     assert main(["theories", "deep_linear/exact", "--json"]) == 0
     for cell, told in json.loads(capsys.readouterr().out).items():
         assert cell.startswith("deep_linear/exact/")
-        assert told["theories_that_apply"]["exact"]["start"] == "derived for balanced weights"
+        assert told["theories_that_apply"]["exact"]["derived_for"] == "balanced weights"
         assert "relu" in told["theories_that_do_not"]["mean_field"]

@@ -17,7 +17,7 @@ from builders import REPOSITORY
 from neuralrace.claims.judge import ClaimRow
 from neuralrace.claims.setup import Setup
 from neuralrace.claims.table import write_tables
-from neuralrace.cli.listing import CLASSES, KINDS
+from neuralrace.cli.listing import KINDS, classes
 from neuralrace.cli.main import main
 from neuralrace.config import bundled
 from neuralrace.config.cell import Ensemble, SolvedEnsemble
@@ -122,7 +122,7 @@ def test_lists_are_read_from_configuration_and_docstrings(output, monkeypatch, c
     description = "singular modes learned one by one from small random weights"
     assert output("list", "experiments")["deep_linear/staircase"] == description
     assert output("list", "metrics")["alignment"].endswith(".")
-    assert output("list")["datasets"] == len(output("list", "datasets")) == len(CLASSES["datasets"])
+    assert output("list")["datasets"] == len(output("list", "datasets")) == len(classes("datasets"))
     assert main(["list"]) == 0
     assert capsys.readouterr().out.endswith("# names and meaning: neuralrace list metrics\n")
     assert main(["list", "optimisers"]) == 0
@@ -545,10 +545,11 @@ HEAVY = ("jax", "xarray", "pandas", "netCDF4", "matplotlib", "scipy", "snakemake
         (["--help"], (*HEAVY, "numpy", "pydantic", "yaml", "neuralrace.config.cell")),
         (["run", "--help"], (*HEAVY, "numpy", "pydantic", "yaml", "neuralrace.config.cell")),
         (["list"], HEAVY),
+        (["list", "metrics"], (*HEAVY, "neuralrace.config.cell")),
         (["keys"], HEAVY),
         (["show", "deep_linear/staircase"], HEAVY),
     ],
-    ids=["help", "help of a command", "list", "keys", "show"],
+    ids=["help", "help of a command", "list", "list metrics", "keys", "show"],
 )
 def test_a_command_loads_no_package_that_it_does_not_need(arguments, absent):
     """Help is shown before models of the configuration are built, and a plan without xarray."""

@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import problem_of
 
 
 def refusal(build, **parameters) -> UserError:
@@ -14,7 +15,7 @@ def refusal(build, **parameters) -> UserError:
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, UserError):
         return cause
-    return UserError(first["msg"], key=".".join(map(str, first["loc"])))
+    return UserError(problem_of(first), key=".".join(map(str, first["loc"])))
 
 
 def check_refusal(build, parameters, key, words) -> None:

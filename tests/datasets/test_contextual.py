@@ -295,8 +295,8 @@ def test_residual_of_hierarchies_drives_pathways_open_in_some_contexts(contexts)
             "objects",
             "structure cross_cutting needs 4, 8 or a higher power of two",
         ),
-        ({"objects": 1}, "objects", "greater than or equal to 2"),
-        ({"contexts": 1}, "contexts", "greater than or equal to 2"),
+        ({"objects": 1}, "objects", "at least 2"),
+        ({"contexts": 1}, "contexts", "at least 2"),
         ({"structures": ("ring",) * 2}, "structures", "2 structures for 3 contexts; use one for"),
         ({"structures": ()}, "structures", "0 structures for 3 contexts"),
         (

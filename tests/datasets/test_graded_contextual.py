@@ -131,7 +131,7 @@ def test_theory_of_the_contextual_task_does_not_take_graded_contexts():
 @pytest.mark.parametrize(
     ("parameters", "key", "words"),
     [
-        ({"scale": -0.5}, "scale", "greater than or equal to 0"),
+        ({"scale": -0.5}, "scale", "at least 0"),
         ({"scale": 0.0, "part": "residual"}, "scale", "0.0: contexts ... no residual; use a pos"),
         ({"scale": 0.5, "objects": 6}, "objects", "structure hierarchy needs"),
     ],

@@ -376,10 +376,10 @@ def test_default_length_keeps_the_covariance_of_the_kernel():
         ({"samples": 3}, "samples", "multiple of 2"),
         ({"samples": 0}, "samples", "greater than 0"),
         ({"inputs": 0}, "inputs", "greater than 0"),
-        ({"marginal": {"name": "erf", "gain": 0}}, "marginal.erf.gain", "greater than"),
-        ({"marginal": {"name": "erf", "gain": -3}}, "marginal.erf.gain", "greater than"),
+        ({"marginal": {"name": "erf", "gain": 0}}, "marginal.erf.gain", "must be at least 1e-06"),
+        ({"marginal": {"name": "erf", "gain": -3}}, "marginal.erf.gain", "must be at least 1e-06"),
         ({"marginal": {"name": "erf", "convention": "root"}}, "marginal.erf.convention", "erf"),
-        ({"marginal": {"name": "ising", "gain": 3}}, "marginal.ising.gain", "not permitted"),
+        ({"marginal": {"name": "ising", "gain": 3}}, "marginal.ising.gain", "unknown key"),
         ({"marginal": {"name": "cauchy"}}, "marginal", "cauchy"),
     ],
 )

@@ -155,4 +155,4 @@ def test_random_inputs_are_uniform_over_rotations_and_reflections():
 
 def test_routing_needs_a_domain():
     parameters = {"name": "routing", "count": 0}
-    check_refusal(Routing, parameters, "count", "greater than or equal to 1")
+    check_refusal(Routing, parameters, "count", "at least 1")

@@ -164,7 +164,7 @@ def test_new_samples_depend_on_their_key_in_single_precision():
         ({"widths": [[3, 3], [5, 4]]}, "widths", "[5, 4]: is no range of widths ... from 1 to 40"),
         ({"widths": [[3, 3], [11, 41]]}, "widths", "[11, 41]: is no range of widths"),
         ({"widths": [[3, 3]]}, "widths.1", "required"),
-        ({"widths": [[3.5, 4], [3, 3]]}, "widths.0.0", "valid integer"),
+        ({"widths": [[3.5, 4], [3, 3]]}, "widths.0.0", "a whole number"),
         ({"inputs": 10}, "widths", "[11, 11]: is no range of widths on a ring of 10 inputs"),
         (
             {"inputs": 400, "widths": [[1, 16], [1, 17]]},
@@ -177,7 +177,7 @@ def test_new_samples_depend_on_their_key_in_single_precision():
             "160000 samples",
         ),
         ({"support": "one_two"}, "support", "'zero_one' or 'plus_minus'"),
-        ({"complement": 1}, "complement", "valid boolean"),
+        ({"complement": 1}, "complement", "expected true or false"),
     ],
 )
 def test_invalid_configuration_is_refused(changes, key, words):

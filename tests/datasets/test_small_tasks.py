@@ -77,9 +77,17 @@ def test_pathways_of_classes_overtake_pathways_of_corners_at_the_crossover():
     assert lead(CROSSOVER - 0.01) < 0 < lead(CROSSOVER + 0.01)
 
 
-@pytest.mark.parametrize("margin", [0.0, -1.0, 2.1, float("nan")])
-def test_margin_outside_its_range_is_refused(margin):
-    check_refusal(Xor, {"name": "xor", "margin": margin}, "margin", "Input should be")
+@pytest.mark.parametrize(
+    ("margin", "words"),
+    [
+        (0.0, "must be greater than 0"),
+        (-1.0, "must be greater than 0"),
+        (2.1, "must be at most 2"),
+        (float("nan"), "expected a finite number"),
+    ],
+)
+def test_margin_outside_its_range_is_refused(margin, words):
+    check_refusal(Xor, {"name": "xor", "margin": margin}, "margin", words)
 
 
 ROWS = {"x": [[1, 0.5], [0, 2], [3, 4]], "y": [[3], [1.0], [-2]]}
@@ -116,8 +124,8 @@ def test_table_has_contexts():
         ({"contexts": []}, "contexts", "has 0 entries"),
         ({"contexts": [0, 3, 3]}, "contexts", "up to 3 without [1, 2]; number contexts from 0"),
         ({"contexts": [1, 1, 1]}, "contexts", "up to 1 without [0]"),
-        ({"contexts": [0, -1, 1]}, "contexts.1", "greater than or equal to 0"),
-        ({"y": [[1], [2], ["three"]]}, "y.2.0", "valid number"),
+        ({"contexts": [0, -1, 1]}, "contexts.1", "at least 0"),
+        ({"y": [[1], [2], ["three"]]}, "y.2.0", "expected a number"),
     ],
 )
 def test_inconsistent_table_is_refused(changes, key, words):

@@ -335,7 +335,7 @@ def test_too_large_arrays_are_refused(count, samples, method, problem):
             "1797: all images of digits are used ... none is left for testing; use fewer",
         ),
         ({"images": {"name": "xor"}}, "images", "'cifar10', 'cifar10_files', 'digits', 'mnist'"),
-        ({"count": 0}, "count", "greater than or equal to 1"),
+        ({"count": 0}, "count", "at least 1"),
         (
             {"features": {"name": "principal_components", "count": 65}},
             "features.count",

@@ -71,3 +71,42 @@ def test_scaling_measures_few_points_and_trains_what_exceeds_memory(tmp_path):
         assert len(points) == 2
         assert all(point["core_seconds"] > 0 and point["mib"] > 100 for point in points)
     assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+# The first hours -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def first_steps(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("first_steps")
+
+
+def test_steps_of_the_first_hours_are_sections_that_show_something(first_steps, tmp_path):
+    for hour, pages in first_steps.HOURS.items():
+        listed = {title for titles in pages.values() for title in titles}
+        titles = [title for title, _ in first_steps.steps([hour], tmp_path)]
+        assert len(titles) > 4
+        assert listed <= set(titles)
+
+
+@pytest.mark.parametrize(
+    ("commands", "below", "ends"),
+    [
+        ("$ echo one\n$ echo two", "```text\ntwo\n```", 0),
+        ("$ echo one\n$ echo two", "```text\nthree\n```", 1),
+        ("$ false\n$ echo two", "", 1),
+        ("$ false\n$ echo two", "```text\ntwo\n```", 1),
+        ("$ echo 'Error: no' && false", "```text\nError: no\n```", 0),
+        ("$ echo 'Error: no'", "```text\nError: no\n```", 1),
+        ("$ echo 'Error: yes' && false", "```text\nError: no\n```", 1),
+        ("$ timeout 0.1 sleep 9", "", 0),
+        ("$ touch made.csv", "It writes `made.csv`, and reads [`gone.csv`](gone.csv).", 0),
+        ("$ touch made.csv", "It writes `made.csv` and `results/gone`.", 2),
+    ],
+)
+def test_a_step_fails_where_its_section_is_wrong(first_steps, tmp_path, commands, below, ends):
+    section = f"```console\n{commands}\n```\n\n{below}\n"
+    script = "set -euo pipefail\n" + first_steps.program(section, tmp_path / "shown")
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == ends, done.stderr

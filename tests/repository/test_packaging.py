@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from builders import REPOSITORY
+from mentions import lines
 from neuralrace.config.bundled import FILES
 
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
@@ -33,8 +33,6 @@ LOCKED = {
     "requirements-slurm.lock": [*REQUIRED, *SUBMITTING],
 }
 """What each lock is made from."""
-CONDA_NAMES = {"matplotlib": "matplotlib-base", "snakemake": "snakemake-minimal"}
-"""Names on the conda channels where they differ from those of Python packages."""
 REGISTRY = re.compile(
     rb"(?i)\b(pypi\.org|pythonhosted\.org|anaconda\.(org|com)|npmjs\.(org|com))\b"
     rb"|(index[-_]url|find[-_]links)[\s=:]+[\w\"']|://[^\s/]+/simple\b"
@@ -66,6 +64,19 @@ def test_versions_agree():
     newest = re.search(r"^## \[(.+?)\]", changelog, flags=re.MULTILINE)
     assert newest is not None
     assert PROJECT["version"] == citation["version"] == newest[1] == version("neuralrace")
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    python = PROJECT["requires-python"].removeprefix(">=")
+    assert f"\nVersion {PROJECT['version']} · Python {python} or newer · " in readme
+
+
+def test_address_of_the_repository_is_that_of_the_project():
+    """`Repository` in `[project.urls]`, which the first release adds."""
+    address = PROJECT.get("urls", {}).get("Repository")
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation.get("repository-code") == address
+    for page in ("README.md", "docs/start.md"):
+        text = (REPOSITORY / page).read_text(encoding="utf-8")
+        assert f"git clone {address or '<this repository>'} && cd neuralrace\n" in text
 
 
 def test_licences_agree():
@@ -78,18 +89,15 @@ def test_licences_agree():
     assert citation["authors"] == [{"name": authors}]
 
 
-def test_conda_environment_is_that_of_the_project():
-    environment = yaml.safe_load((REPOSITORY / "environment.yml").read_text(encoding="utf-8"))
-    *listed, last = environment["dependencies"]
-    assert last == {"pip": ["--editable ."]}
-    conda = {(r.name, r.specifier) for r in map(Requirement, listed)}
-    build = next(r for r in INSTALLING if r.name == "hatchling")
-    tools = {
-        ("python", SpecifierSet(PROJECT["requires-python"])),
-        ("pip", SpecifierSet()),
-        (build.name, build.specifier),
-    }
-    assert conda == tools | {(CONDA_NAMES.get(r.name, r.name), r.specifier) for r in REQUIRED}
+def test_conda_environment_is_that_of_the_lock():
+    text = (REPOSITORY / "environment.yml").read_text(encoding="utf-8")
+    python = f"python{PROJECT['requires-python']}"
+    locked = {"pip": ["--require-hashes", "-r requirements.lock"]}
+    assert yaml.safe_load(text)["dependencies"] == [python, "pip", locked]
+    commands = re.findall(r"^#     (.+)$", text, re.MULTILINE)
+    assert set(commands) <= set(lines(REPOSITORY / "docs/workflow.md"))
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    assert f"$(INSTALL) {commands[-1].removeprefix('pip install ')}\n" in makefile
 
 
 def test_build_requirement_is_locked():

@@ -162,8 +162,7 @@ def build(path: Path) -> Workspace:
         # with compiled modules, but without temporary files of processes that are writing some
         ignore = shutil.ignore_patterns("*.pyc.*")
         shutil.copytree(REPOSITORY / name, path / name, ignore=ignore)
-    for name in ("Snakefile", "environment.yml"):
-        shutil.copy2(REPOSITORY / name, path / name)
+    shutil.copy2(REPOSITORY / "Snakefile", path / "Snakefile")
     workspace = Workspace(path)
     workspace.claims("layer_dynamics")
     workspace.configure("deep_linear", workspace.deep)

@@ -196,7 +196,7 @@ def test_later_settings_files_override_earlier_ones(folder, settings, seconds):
         ({"a": "b"}, r"settings: \{'a': 'b'\}: expected a file"),
         ("a\0b*", "settings: 'a.x00b.': matches no file"),
         ("code.yaml", "code.yaml: __use_yte__: a configuration is data .* stand for$"),
-        ("wrong.yaml", "wrong.yaml: results: 3: Input should be a valid string"),
+        ("wrong.yaml", "wrong.yaml: results: 3: expected a text"),
         ("more.yaml", "more.yaml: settings: 'wrong.yaml': unknown key"),
     ],
 )
@@ -226,7 +226,7 @@ def test_messages_name_the_command_line(folder):
         with pytest.raises(UserError, match=f"^{message}"):
             Study(values)
     nested = {"experiments": {"deep_linear": {"one": {"seeds": "3"}}}}
-    where = "--config: experiments.deep_linear.one.seeds: '3': Input should be a valid integer"
+    where = "--config: experiments.deep_linear.one.seeds: '3': expected a whole number"
     with pytest.raises(UserError, match=f"^{where}; Snakemake reads what is nested in --config as"):
         Study(nested)
 

@@ -26,7 +26,8 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
 
     Returns:
         A table by `solution`: what it `says`, what it assumes of `network`, `data`, `start` and
-        `training` beside one task and squared error, its `source`, `unmet`, the first requirement
+        `training` beside one task and squared error, the initial weights that it is `derived_for`
+        if it can be computed for others, its `source`, `unmet`, the first requirement
         that yours does not meet (empty where it applies), and `holds`, the init scales at which it
         misses the loss by less than a tenth on each task of the benchmark. Those that apply come
         first.

@@ -22,7 +22,9 @@ class Theory(NamedTuple):
     data: str
     start: str
     training: str
-    """Names of its requirements on each, as words; of `start` also what it is derived for."""
+    """Names of its requirements on each, as words."""
+    derived_for: str
+    """Initial weights for which it is derived, if it can be computed for others."""
     source: str
     unmet: str
     """The first requirement that the ensemble does not meet; empty where all are met."""
@@ -49,15 +51,15 @@ def _theory(name: str, ensemble: SolvedEnsemble | None) -> Theory:
     start = [each for each in required if each.endswith("_start")]
     data = [each for each in required if each not in {*network, *training, *start}]
     source = re.search(r"(?s)^Source: (.+?)(?=\n\n|\Z)", entry.text, re.MULTILINE)
-    derived = entry.declaration.derived_for and f"derived for {entry.declaration.derived_for}"
     reason = unmet(ensemble, entry.declaration.requires, data=True) if ensemble else None
     return Theory(
         solution=name,
         says=" ".join(entry.text.partition("\n\n")[0].split()),
         network=_in_words(network),
         data=_in_words(data),
-        start="; ".join(filter(None, [_in_words(start), derived])),
+        start=_in_words(start),
         training=_in_words(training),
+        derived_for=entry.declaration.derived_for,
         source=" ".join(source[1].split()) if source else "",
         unmet=str(reason or ""),
     )

@@ -15,8 +15,8 @@ from pydantic_core import ErrorDetails
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.config.variants import SettingName
 from neuralrace.config.yaml import read_yaml
-from neuralrace.errors import UserError
-from neuralrace.extensions.model import ConfigModel
+from neuralrace.errors import UserError, did_you_mean, shorten
+from neuralrace.extensions.model import ConfigModel, problem_of
 from neuralrace.results.checksums import fingerprint
 
 Kind = Literal["equality", "bound", "ordering", "slope", "qualitative"]
@@ -593,7 +593,8 @@ def matching_cells(globs: Sequence[str], cell_ids: Sequence[str], key: str = "ce
                 "matches no cell",
                 key=key,
                 value=glob,
-                remedy=f"there are {', '.join(experiments) or 'none'}",
+                remedy=did_you_mean(glob, [*experiments, *cell_ids])
+                + f"there are {shorten(', '.join(experiments)) or 'none'}",
             )
         matches.update(hits)
     return sorted(matches)
@@ -687,7 +688,7 @@ def _cause(details: ErrorDetails) -> UserError:
         return raised
     if details["type"] == "extra_forbidden":
         return UserError("unknown key", remedy="docs/claims.md lists the known ones")
-    return UserError(details["msg"])
+    return UserError(problem_of(details))
 
 
 def _located(error: UserError, file: Path, key: str) -> UserError:

@@ -103,15 +103,16 @@ def _gallery(folder: Path) -> Path:
 def report(one: Path, other: Path) -> Iterator[str]:
     """The comparison in words, line by line: figures, claims, and the largest differences.
 
-    Two folders of figures are compared by their figures only. Claims are left out where neither
-    folder has judged claims.
+    Two folders of figures are compared by their figures only. Claims are compared where both
+    folders have judged claims; an archive without those of all papers has none.
 
     Raises:
         UserError: the folders cannot be compared.
     """
     only_figures = (_gallery(one), _gallery(other)) == (one, other)
-    judged = any((folder / "claims.json").exists() for folder in (one, other))
-    outcomes = list(other_outcomes(one, other)) if judged and not only_figures else []
+    judged = [folder for folder in (one, other) if (folder / "claims.json").exists()]
+    compared = len(judged) == 2 and not only_figures
+    outcomes = list(other_outcomes(one, other)) if compared else []
     metrics = [] if only_figures else list(differences(one, other))
     figures = pictures(one, other)
     different = {name: difference for name, difference in figures.items() if difference}
@@ -119,8 +120,10 @@ def report(one: Path, other: Path) -> Iterator[str]:
     yield from (f"- {name}: {difference}" for name, difference in different.items())
     if only_figures:
         return
-    if judged:
+    if compared:
         yield f"{len(outcomes)} claims and findings come out otherwise"
+    elif judged:
+        yield f"claims are not compared: they are judged in {judged[0]} only"
     yield from (f"- {line}" for line in outcomes)
     yield (
         f"{len(metrics)} metrics of {len({d.cell for d in metrics})} cells: "

@@ -1,20 +1,17 @@
 """Names and one-line descriptions for `neuralrace list`.
 
-A description is the first sentence of a docstring, of a comment in `config/`, or of a claim.
+A description is the first sentence of a docstring, of a comment in `config/`, or of a claim. The
+models of a configuration take longer to import than all declarations take to read, so that they are
+imported for the kinds that need them.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import getdoc
 from typing import Any, get_args
 
-from neuralrace.claims.spec import read_claims
-from neuralrace.config.cell import DATASETS, INITIALISERS, NETWORKS
-from neuralrace.config.load import paper_files, read_file
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.extensions.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS, Entry
-from neuralrace.networks.gated import SAMPLE_SCHEMES
-from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
-from neuralrace.training.settings import OPTIMISERS
 
 DECLARED: dict[str, Mapping[str, Entry[Any]]] = {
     "figures": FIGURES,
@@ -22,14 +19,8 @@ DECLARED: dict[str, Mapping[str, Entry[Any]]] = {
     "solutions": SOLUTIONS,
     "observables": OBSERVABLES,
 }
-CLASSES: dict[str, Sequence[type[ConfigModel]]] = {
-    "datasets": DATASETS,
-    "networks": NETWORKS,
-    "gates": (*SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS),
-    "initialisers": INITIALISERS,
-    "optimisers": OPTIMISERS,
-}
-KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES)
+CLASSES = ("datasets", "networks", "gates", "initialisers", "optimisers")
+KINDS = ("papers", "experiments", "claims", *DECLARED, *CLASSES, "requirements")
 """Kinds of names that `neuralrace list` knows."""
 
 
@@ -42,12 +33,35 @@ def descriptions(kind: str) -> dict[str, str]:
     if kind in DECLARED:
         return {name: _first(entry.text) for name, entry in DECLARED[kind].items()}
     if kind in CLASSES:
-        texts = [(_name(cls), _first(cls.__doc__ or "")) for cls in CLASSES[kind]]
+        texts = [(_name(cls), _first(cls.__doc__ or "")) for cls in classes(kind)]
         return {n: " / ".join(text for other, text in texts if other == n) for n, _ in texts}
+    if kind == "requirements":
+        from neuralrace.config.requirements import REQUIREMENTS
+
+        return {name: _first(getdoc(each) or "") for name, each in sorted(REQUIREMENTS.items())}
     if kind == "claims":
+        from neuralrace.claims.spec import read_claims
+        from neuralrace.config.load import paper_files
+
         papers = read_claims(paper_files("claims.yaml")).values()
         return {each.id: each.statement for claims in papers for each in claims.statements}
     return _commented(kind)
+
+
+def classes(kind: str) -> Sequence[type[ConfigModel]]:
+    """The classes of a kind, one of `CLASSES`."""
+    from neuralrace.config.cell import DATASETS, INITIALISERS, NETWORKS
+    from neuralrace.networks.gated import SAMPLE_SCHEMES
+    from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
+    from neuralrace.training.settings import OPTIMISERS
+
+    return {
+        "datasets": DATASETS,
+        "networks": NETWORKS,
+        "gates": (*SAMPLE_SCHEMES, *DOMAIN_SCHEMES, *PAIRS),
+        "initialisers": INITIALISERS,
+        "optimisers": OPTIMISERS,
+    }[kind]
 
 
 def experiments(content: Mapping[str, Any]) -> Iterator[str]:
@@ -59,6 +73,8 @@ def experiments(content: Mapping[str, Any]) -> Iterator[str]:
 
 def _commented(kind: str) -> dict[str, str]:
     """Descriptions from comments: the first in a paper's file, the last above an experiment."""
+    from neuralrace.config.load import paper_files, read_file
+
     descriptions: dict[str, str] = {}
     for path in paper_files():
         text = path.read_text(encoding="utf-8")

@@ -145,8 +145,9 @@ def list_(kind: str | None, as_json: bool) -> None:
     """List metrics, datasets, experiments and other names.
 
     KIND is one of papers, experiments, claims, figures, metrics, solutions, observables, datasets,
-    networks, gates, initialisers and optimisers. Each name comes with a one-line description.
-    Without KIND, the number of names of each kind is printed.
+    networks, gates, initialisers, optimisers and requirements (what theories and metrics assume).
+    Each name comes with a one-line description. Without KIND, the number of names of each kind is
+    printed.
     """
     from neuralrace.cli.listing import KINDS, descriptions
     from neuralrace.cli.show import layout
@@ -220,7 +221,8 @@ def theories(what: str | None, configfile: Sequence[Path], as_json: bool) -> Non
 
     With a CELL (paper/experiment/label) or an EXPERIMENT (paper/experiment), first those that apply
     to it, and for all others the reason why not. Where a theory holds is told by the benchmark:
-    the init scales at which it misses the loss by less than a tenth, for each task.
+    the init scales at which it misses the loss by less than a tenth, for each task. The words for
+    what a theory assumes are explained by `neuralrace list requirements`.
     """
     from neuralrace.board.held_out import configured
     from neuralrace.board.pages import held_tasks

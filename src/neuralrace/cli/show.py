@@ -3,17 +3,17 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from neuralrace.config.cell import Cell
-from neuralrace.config.cost import estimate_cost
-from neuralrace.config.requirements import unmet
 from neuralrace.extensions.registry import SOLUTIONS
 
+if TYPE_CHECKING:  # the layout alone, as of names that are listed, needs no models
+    from neuralrace.config.cell import Cell
 
-def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
+
+def about_cell(cell: "Cell", gpu: bool) -> dict[str, Any]:
     """Sizes, estimated time (core-seconds) and memory (MB) of a cell, and which theory applies.
 
     Args:
@@ -23,6 +23,9 @@ def about_cell(cell: Cell, gpu: bool) -> dict[str, Any]:
     Raises:
         UserError: the dataset cannot be loaded, and its sizes are known only then.
     """
+    from neuralrace.config.cost import estimate_cost
+    from neuralrace.config.requirements import unmet
+
     cost, sizes = estimate_cost(cell, gpu), cell.dataset.sizes
     run = cell.resolved.arithmetic(cell.dataset, sizes, cell.init, cell.training)
     unmet_by_theory = {

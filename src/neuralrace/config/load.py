@@ -7,7 +7,7 @@ A configuration holds `experiments: {paper: {experiment: ...}}`. An experiment i
 import itertools
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,24 +23,12 @@ from neuralrace.config.settings import Plan, Settings, refuse_reserved
 from neuralrace.config.sweep import MOST_CELLS, SweptCell, expand_sweep, names
 from neuralrace.config.yaml import read_mapping
 from neuralrace.errors import UserError, did_you_mean, shorten
-from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.model import ConfigModel, problem_of
 from neuralrace.training.memory import total_memory
 
 M = TypeVar("M", bound=ConfigModel)
 MOST_MESSAGES = 20
 """Most mistakes in one message."""
-PROBLEMS = {
-    "tuple_type": "expected a list",
-    "dict_type": "expected a mapping of keys to values",
-    "model_type": "expected a mapping of keys to values",
-    "model_attributes_type": "expected a mapping of keys to values",
-    "too_short": "expected at least {min_length} item",
-    "union_tag_not_found": "expected a mapping with {discriminator}, which says what it is",
-    "union_tag_invalid": "has no choice of the name {tag!r}; {similar}there are {expected_tags}",
-    "missing": "is required and missing",
-    "extra_forbidden": "unknown key; {similar}`neuralrace keys` lists all",
-}
-"""Problem by type of a validation error, where Pydantic's own message speaks of Python."""
 
 
 def config_folder() -> Path:
@@ -236,14 +224,11 @@ def _error(
         except (KeyError, IndexError, TypeError):
             node = None
     location = location.inside(*path)
-    context: dict[str, Any] = detail.get("ctx", {}) | {
-        "path": path,
-        "value": detail["input"],
-        "model": model,
-    }
-    error = context.get("error")
+    error = detail.get("ctx", {}).get("error")
     if not isinstance(error, UserError):
-        error = UserError(shorten(str(error or _problem(detail["type"], context, detail["msg"]))))
+        error = UserError(
+            shorten(problem_of(detail, _similar(detail, path, model)) + _advice(detail))
+        )
     value = detail["input"]
     if not (error.key or error.value or detail["type"] == "missing" or isinstance(value, dict)):
         error = error.replaced(value=value)
@@ -255,26 +240,27 @@ def _error(
     return error if error.key else error.replaced(key="top level")
 
 
-def _problem(kind: str, context: dict[str, Any], message: str) -> str:
-    """The problem in words, with what was probably meant."""
-    value, tag = context["value"], shorten(str(context.get("tag")), 80)
-    scalar = isinstance(value, str | int | float) and not isinstance(value, bool)
-    if kind == "extra_forbidden":
-        *outer, name = context["path"]
+def _similar(detail: ErrorDetails, path: Sequence[str], model: type[ConfigModel]) -> str:
+    """A question that names what was probably meant by an unknown key or choice; or nothing."""
+    context = detail.get("ctx", {})
+    if detail["type"] == "extra_forbidden":
+        *outer, name = path
         inside = ".".join(part for part in outer if not part.isdigit())
-        keys = (key.rpartition(".") for key in _known_keys(context["model"]))
-        similar = did_you_mean(name, [last for parent, _, last in keys if parent == inside])
-    elif kind == "literal_error":
-        similar = did_you_mean(str(value), re.findall(r"'(\w+)'", context["expected"]))
-        message += f"; {similar}".rstrip(" ;")
-    else:
-        tags = context.get("expected_tags", "").replace("'", "").split(", ")
-        similar = did_you_mean(tag, tags)
-    problem = PROBLEMS.get(kind, "{message}").format(
-        **context | {"tag": tag, "similar": similar, "message": message}
-    )
-    if kind == "tuple_type" and scalar:
-        problem += f"; put it into brackets: [{value!r}]"
+        keys = (key.rpartition(".") for key in _known_keys(model))
+        return did_you_mean(name, [last for parent, _, last in keys if parent == inside])
+    if detail["type"] == "literal_error":
+        return did_you_mean(str(detail["input"]), re.findall(r"'(\w+)'", context["expected"]))
+    tags = context.get("expected_tags", "").replace("'", "").split(", ")
+    return did_you_mean(shorten(str(context.get("tag")), 80), tags)
+
+
+def _advice(detail: ErrorDetails) -> str:
+    """How to write a value that was probably meant; or nothing."""
+    kind, value = detail["type"], detail["input"]
+    if kind == "tuple_type" and type(value) in (str, int, float):
+        return f"; put it into brackets: [{value!r}]"
     if kind == "dict_type" and isinstance(value, str):  # a name in the place of a choice
-        problem += f", such as {{name: {shorten(value, 80)}}}"
-    return problem
+        return f", such as {{name: {shorten(value, 80)}}}"
+    if kind.startswith("int_") and isinstance(value, float) and value.is_integer():
+        return f"; write {int(value)}"
+    return ""

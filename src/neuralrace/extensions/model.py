@@ -2,16 +2,70 @@
 
 import hashlib
 import inspect
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import ErrorDetails
 
+from neuralrace.errors import shorten
 from neuralrace.extensions.source import attributes
 
 Positive = Annotated[int, Field(gt=0)]
 """A positive whole number."""
+PROBLEMS = {
+    "missing": "is required and missing",
+    "extra_forbidden": "unknown key; {similar}`neuralrace keys` lists all",
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "finite_number": "expected a finite number",
+    "bool_type": "expected true or false",
+    "string_type": "expected a text",
+    "string_too_short": "expected at least {min_length} character",
+    "string_pattern_mismatch": "expected a text {pattern}",
+    "literal_error": "expected {expected}; {similar}",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "too_short": "expected at least {min_length} item",
+    "too_long": "expected at most {max_length} items",
+    "dict_type": "expected a mapping of keys to values",
+    "model_type": "expected a mapping of keys to values",
+    "model_attributes_type": "expected a mapping of keys to values",
+    "union_tag_not_found": "expected a mapping with {discriminator}, which says what it is",
+    "union_tag_invalid": "has no choice of the name {tag!r}; {similar}there are {expected_tags}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+}
+"""The problem by the type of a validation error; Pydantic's own messages speak of Python."""
+ENDINGS = re.compile(r"\\\.\((\w+(?:\|\w+)+)\)\$")
+"""The pattern of a file name with one of several endings."""
+
+
+def problem_of(detail: ErrorDetails, similar: str = "") -> str:
+    """What is wrong with a value, and what is accepted in its place.
+
+    Args:
+        detail: an entry of `ValidationError.errors()`.
+        similar: a question that names similar names, with a space at its end.
+    """
+    context: dict[str, Any] = {**detail.get("ctx", {}), "similar": similar}
+    if "error" in context:  # raised by a validator
+        return str(context["error"])
+    if "tag" in context:
+        context["tag"] = shorten(str(context["tag"]), 80)
+    if "pattern" in context:
+        pattern = context["pattern"]
+        endings = ENDINGS.fullmatch(pattern)
+        listed = endings and endings[1].replace("|", " or .")
+        context["pattern"] = f"that ends in .{listed}" if listed else f"that matches {pattern}"
+    text = PROBLEMS.get(detail["type"], detail["msg"].replace("{", "{{").replace("}", "}}"))
+    return text.format(**context).rstrip("; ")
 
 
 def _describe(schema: dict[str, Any], model: type["ConfigModel"]) -> None:

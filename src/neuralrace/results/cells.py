@@ -26,6 +26,7 @@ from neuralrace.datasets.image_domains import (
     image_domains,
 )
 from neuralrace.errors import UserError, did_you_mean, shorten
+from neuralrace.extensions.model import problem_of
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
 from neuralrace.results.checksums import to_recompute
@@ -122,7 +123,7 @@ class CellResults:
             return Cell.model_validate_json(getattr(self, kind).attrs["spec"])
         except ValidationError as error:
             first = error.errors()[0]
-            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            reason = f"{'.'.join(map(str, first['loc']))}: {problem_of(first)}"
             raise UserError(
                 f"its specification does not fit this version ({reason})",
                 file=self.path(kind),

@@ -80,7 +80,7 @@ class Study:
         results: the results folder.
         figures: the folder of figures: `figures`, or `<results>/figures` for another results folder
             than `results`.
-        claims_files: paths of the papers' claims.
+        claims_files: paths of the papers' claims; with `only`, of the papers that it names.
     """
 
     def __init__(
@@ -115,7 +115,9 @@ class Study:
                     f"{path}: {what} is in the way", key="results", remedy="name a folder"
                 )
         self.figures = "figures" if self.results == "results" else f"{self.results}/figures"
-        self.claims_files = list(map(str, paper_files("claims.yaml")))
+        claims = list(map(str, paper_files("claims.yaml")))
+        whole = [path for path in claims if Path(path).parent.name in self.plan.only]
+        self.claims_files = whole or claims
 
     # Cells ---------------------------------------------------------------------------------------
 

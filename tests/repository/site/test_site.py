@@ -25,7 +25,7 @@ CLAIMS = read_claims(sorted(REPOSITORY.glob("config/*/claims.yaml")))
 TERMS = (
     "cell", "run", "ensemble", "gating scheme", "pathway", "race", "ReLN", "init scale",
     "gradient-flow time", "mode", "claim", "finding", "verdict", "status", "sentence",
-    "variant", "checksum file", "key",
+    "variant", "checksum file", "key", "requirement",
 )  # fmt: skip
 ELSEWHERE = re.compile(
     r"<(?:script|link|img|iframe|source|video)\b[^>]*?\b(?:src|href|srcset)=[\"'](?:https?:)?//[^>]*"
@@ -40,10 +40,11 @@ QUIET = (
 SEARCHED = {"gating": "glossary.html", "benchmark": "benchmark.html", "simulate": "simulate.html"}
 """Words, and a page that the search must find for them."""
 LOOKED_AT = (
-    "index", "gallery/deep_linear", "claims/index", "claims/deep_linear", "theory/deep_linear",
-    "theory/layer_dynamics", "theory/localization", "theory/make_haste", "theory/neural_race",
-    "configuration", "reference", "api/functions", "extending", "cluster", "glossary", "start",
-    "gallery/index", "board", "which_theory", "race", "panels", "workflow", "simulate",
+    "index", "gallery/deep_linear", "gallery/deep_linear/staircase", "claims/index",
+    "claims/deep_linear", "theory/deep_linear", "theory/layer_dynamics", "theory/localization",
+    "theory/make_haste", "theory/neural_race", "configuration", "reference", "api/functions",
+    "extending", "cluster", "glossary", "start", "gallery/index", "board", "which_theory", "race",
+    "panels", "workflow", "simulate",
 )  # fmt: skip
 
 
@@ -86,16 +87,29 @@ def extension(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
 
 
-def test_every_figure_is_in_the_gallery(site):
-    for paper in {name.partition("/")[0] for name in FIGURES}:
-        page = Page(site / "gallery" / f"{paper}.html")
-        for name, entry in FIGURES.items():
-            if name.startswith(f"{paper}/") and entry.path.is_relative_to(REPOSITORY):
-                assert f"figure-{name}".replace("/", "-").replace("_", "-") in page.identifiers
-                with Image.open(REPOSITORY / "figures" / "slim" / f"{name}.png") as picture:
-                    assert picture.info["Description"] in page.alternatives
-                module = entry.path.relative_to(REPOSITORY).as_posix()
-                assert (site / "source" / f"{module}.html").is_file()
+def test_every_figure_has_a_page(site):
+    for name, entry in FIGURES.items():
+        if entry.path.is_relative_to(REPOSITORY):
+            page = Page(site / "gallery" / f"{name}.html")
+            assert f"figure-{name}".replace("/", "-").replace("_", "-") in page.identifiers
+            with Image.open(REPOSITORY / "figures" / "slim" / f"{name}.png") as picture:
+                assert picture.info["Description"] in page.alternatives
+            module = entry.path.relative_to(REPOSITORY).as_posix()
+            assert (site / "source" / f"{module}.html").is_file()
+
+
+def test_page_of_a_figure_has_its_command_and_claims_on_its_experiments(extension):
+    from gallery import pages
+
+    made = pages(REPOSITORY, set())
+    page = made["gallery/neural_race/natural_images.rst"]
+    assert "$ snakemake --cores all figures/neural_race/natural_images.png\n" in page
+    shown, _, others = page.partition(":Claims:")[2].partition(":Other claims on the same exp")
+    assert "<claim-images-forty-percent>" in shown
+    assert "<claim-images-threshold>" in others
+    assert not {*re.findall("<claim-(.+?)>", shown)} & {*re.findall("<claim-(.+?)>", others)}
+    cards = made["gallery/deep_linear.rst"]
+    assert cards.count("grid-item-card::") == cards.count("\n   deep_linear/") > 5
 
 
 def test_figures_without_a_page_of_theory_have_the_title_of_their_package(extension):
@@ -124,6 +138,16 @@ def test_every_declaration_has_a_place(site):
     for registry in (METRICS, SOLUTIONS, OBSERVABLES):
         wanted = {f"{registry.kind.removesuffix('s')}-{name}" for name in registry}
         assert wanted <= page.identifiers
+
+
+def test_every_word_for_what_a_theory_assumes_is_explained(extension):
+    import boards
+
+    page = boards.pages(REPOSITORY)["which_theory.md"]
+    table, _, words = page.partition("## What the words mean")
+    assert "equal pathway blocks, equal pairs" in table
+    assert "\n| equal pairs | All pairs of domains have the same modes, and" in words
+    assert "| one task |" in words, "a word behind `or`"
 
 
 def test_every_function_has_a_place(site):
@@ -176,6 +200,10 @@ def test_links_lead_where_the_site_has_a_page(extension):
     ]
     assert shown == {"src/neuralrace/config/requirements.py"}
     assert relinked("[a](docs/reln.md)", "CONTRIBUTING.md", places(), shown) == "[a](reln.md)"
+    picture = "../figures/slim/neural_race/natural_images.mnist.png"
+    told = relinked(f"[a]({picture}) ![b]({picture})", "docs/panels.md", places(), shown)
+    page = "gallery/neural_race/natural_images.rst"
+    assert told == f"[a]({page}) ![b]({picture.removeprefix('../')})"
 
 
 def test_source_is_never_put_together_in_docs(extension):

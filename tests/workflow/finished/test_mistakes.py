@@ -22,7 +22,7 @@ def files(workspace) -> dict[str, bytes]:
         ("seeds", 0, "greater than 0"),
         ("seeds", "2", "integer"),
         ("colour", "red", "unknown key"),
-        ("init_scales", ["small"], "valid number"),
+        ("init_scales", ["small"], "expected a number"),
         ("seeds", 10**9, "needs .* GB of memory, and the machine has .*; use less"),
     ],
 )

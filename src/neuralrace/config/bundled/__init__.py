@@ -9,7 +9,7 @@ from neuralrace.errors import UserError
 
 FOLDER = Path(__file__).parent
 CLONE = FOLDER.parents[3]
-FILES = ("Snakefile", "config", "environment.yml", "profiles", "workflow")
+FILES = ("Snakefile", "config", "profiles", "workflow")
 """All files and folders of the workflow; `hatch_build.py` puts them into the wheel."""
 
 
