@@ -81,10 +81,12 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Mode strengths in the same runs; thin lines are the stages."""
     cell = results.cell("semantic_deep")
     draw_strengths(ax, cell, "aligned_modes", smallest_scale_index(cell))
+    top = {"transform": ax.get_xaxis_transform(), "va": "top", "ha": "right", "color": "0.4"}
     for time in _stages(cell).values():
         ax.axvline(time, **style.GUIDE)
+    ax.text(min(filter(None, _stages(cell).values())), 0.98, "times\nof b ", **top)
     label_modes(ax, cell.strength, cell.target)
-    ax.set_title("The closed form holds")
+    ax.set_title("Closed forms hold")
 
 
 def _stages(cell: CellResults) -> dict[int, float]:
