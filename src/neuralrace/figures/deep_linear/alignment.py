@@ -25,6 +25,7 @@ LEARNED = 0.99
 """A mode is learned if its strength is at least this share of its target."""
 MARKED = 16
 """Times at which decoder vectors are marked."""
+NOTE: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6.5}
 
 
 @Figure(
@@ -69,7 +70,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set_xlim(0, _end(cell))
     share = float(cell.get("metrics", "alignment_over_growth").max())
     note = f"circles: half grown\naligned within {share:.0%}\nof that time"
-    ax.text(_end(cell), 0, note, ha="right", va="center", fontsize=6.5)
+    ax.text(_end(cell), 0, note, **NOTE)
     ax.set_title("Vectors align first")
 
 
@@ -103,7 +104,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.axhline(np.sqrt(abs(strength)), **style.THEORY)
         ends.append((np.sqrt(abs(strength)), f"$s$ = {strength:g}", props["color"]))
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
-    ax.text(0.98 * _end(cell), 0.1, "lines: encoder\ncircles: decoder", ha="right", fontsize=6.5)
+    ax.text(_end(cell), 1.2, "lines: encoder\ncircles: decoder", **NOTE)
     label_ends(ax, ends)
     ax.set_title(r"Both vectors end at length $\sqrt{|s|}$")
 
@@ -149,8 +150,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     cell = results.cell("alignment")
     columns = {
         "start": "initial_overlap",
-        "first,\nlearned": "overlap_with_learned",
-        "last two,\nunlearned": "overlap_of_others",
+        "learned\nmode": "overlap_with_learned",
+        "last two\nmodes": "overlap_of_others",
         "end": "final_overlap",
     }
     dots = {"color": "0.35", "markersize": 2, "marker": "o", "alpha": 0.6}
@@ -158,6 +159,8 @@ def panel_e(results: Results, ax: Axes) -> None:
         values = cell.get("metrics", metric).isel(init_scale=0)
         style.single_runs(ax, column, values, 0.3, **dots)
     style.named_columns(ax, columns)
+    middle = {"transform": ax.get_xaxis_transform(), "ha": "center", "fontsize": 6.5}
+    ax.text(1.5, 0.75, "when the first\nmode is learned", **middle)
     ax.set(ylabel="largest |cosine| between modes", ylim=(-0.03, None))
     ax.set_title("Unlearned modes still overlap")
 

@@ -18,8 +18,8 @@ from neuralrace.figures.sweeps import learning_rate
 from neuralrace.results.cells import CellResults, Results
 
 FLOWS = {
-    "exact": ("exact solution\n(rings: integrated flow)", {"marker": "o", "markersize": 3}),
-    "flow": ("", {"marker": "o", "markersize": 6.5, "markerfacecolor": "none"}),
+    "exact": ("exact solution", {"marker": "o", "markersize": 3}),
+    "flow": ("integrated flow", {"marker": "o", "markersize": 6.5, "markerfacecolor": "none"}),
     "aligned_modes": ("logistic modes", {"marker": "^", "markersize": 4.5}),
 }
 """Name and markers of each theory that gradient descent is compared to, by solution."""
@@ -28,7 +28,7 @@ FLOWS = {
 @Figure(
     layout="abe;cde",
     height=4.2,
-    widths=(1, 1, 0.95),
+    widths=(1, 1, 1.2),
     cf={"e": "setup"},
     reads={
         "exact": {
@@ -85,22 +85,22 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     cells = sorted(results.cells("step_size"), key=learning_rate)
     rates = [learning_rate(cell) for cell in cells]
-    middle = len(rates) // 2
     for solution, (name, props) in FLOWS.items():
         errors = [
             cell.get("metrics", "loss_error_sup", solution=solution).isel(init_scale=0)
             for cell in cells
         ]
-        means = style.point_series(ax, rates, errors, color="0.2", **props)
-        high = max(float(off.max()) for off in errors)
-        ax.annotate(name, (rates[middle], high), (0, 4), textcoords="offset points", ha="center")
+        means = style.point_series(ax, rates, errors, color="0.2", label=name, **props)
         if solution == "exact":
             style.slope_one(ax, rates, means[-1])
+            middle, low = len(rates) // 2, min(float(off.min()) for off in errors)
             at = (rates[middle], means[middle])
             ax.annotate("slope 1", at, (6, -9), textcoords="offset points", color="0.4")
     style.loglog(ax, rates)
+    ax.legend(loc="upper left", handlelength=1)
     ax.set(xlabel="learning rate", ylabel="largest distance of losses (initial loss)")
-    ax.set_title("Descent converges to exact flow")
+    ax.set_ylim(low / 1.5, None)
+    ax.set_title("Descent nears exact flow")
 
 
 def _width(cell: CellResults) -> int:
@@ -142,7 +142,9 @@ def _losses(cell: CellResults, ax: Axes) -> None:
         ax.plot(cell.flow_time, solved, **style.THEORY)
         ends.append(style.settling_time(solved, cell.flow_time))
     left = float(np.sort(cell.strength**2)[::-1][_width(cell) :].sum()) / 2
-    ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", ylim=(0, None), xlim=(0, max(ends)))
+    ax.set(
+        xlabel=style.FLOW_TIME, ylabel="training loss", ylim=(0, None), xlim=(0, 1.4 * max(ends))
+    )
     if left:
         ax.axhline(left, **style.GUIDE)
         label_ends(ax, [(left, "unlearned\nmodes", "0.4")])

@@ -75,12 +75,12 @@ def panel_a(results: Results, ax: Axes) -> None:
         strengths = " and ".join(f"{s:g}" for s in cell.strength.values)
         frame.set_title(f"strengths {strengths}", loc="center")
         larger = float(cell.get("metrics", "decay_over_larger").mean())
-        note = f"decay: {larger:.2f} \u00d7 larger"
+        note = f"decay: {larger:.2f} times\nthe larger norm"
         frame.text(0.97, 0.05, note, transform=frame.transAxes, ha="right")
         if cell is cells[0]:
             for values, name in (
                 (norms.sum("mode"), "sum of squared norms"),
-                (norms.max("mode"), "Saxe et al.: larger one"),
+                (norms.max("mode"), "Saxe et al.:\nlarger norm"),
             ):
                 at = (0.98 * end, float(values.mean("seed").where(time <= end).max()))
                 frame.annotate(name, at, (0, 5), textcoords="offset points", ha="right")
@@ -148,7 +148,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             va="top" if shift[0] > 0 else "bottom",
         )  # fmt: skip
     off = [float(each.get("metrics", "first_order_error").median()) for each in (cell, pair)]
-    note = f"sum off by {off[0]:.1%}\nwith two modes {off[1]:.1%}"
+    note = f"sum off by {off[0]:.1%} of start\n(two modes: {off[1]:.1%})"
     ax.text(0.98, 0.05, note, transform=ax.transAxes, ha="right")
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))

@@ -97,15 +97,15 @@ def panel_c(results: Results, ax: Axes) -> None:
         weights = _in_modes(cell)
         weights = weights[np.isfinite(weights)]
         share, _ = np.histogram(weights / weights.std(), EDGES, density=True)
-        excess = 3 * float(cell.get("metrics", "start_kurtosis").mean()) - 3
-        name = f"{cell.spec.init.name} (excess kurtosis {excess + 0:.2f})"
+        excess = round(3 * float(cell.get("metrics", "start_kurtosis").mean()) - 3, 2)
+        name = f"{cell.spec.init.name} (excess kurtosis {excess + 0:.2f})".replace("-", "\u2212")
         line = {"color": style.categorical(index), "linewidth": 2.5 - index, "alpha": 0.7}
         ax.stairs(share, EDGES, label=name, **line)
     fine = np.linspace(EDGES[0], EDGES[-1], 100)
     ax.plot(fine, norm.pdf(fine), label="normal density", **style.THEORY)
     ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, 0.6))
     ax.legend(loc="upper left", title="drawn from", alignment="left")
-    ax.set_title("Normal weights are normal in a rotated basis")
+    ax.set_title("Rotated normal weights stay normal")
 
 
 def panel_d(results: Results, ax: Axes) -> None:

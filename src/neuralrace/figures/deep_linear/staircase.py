@@ -43,7 +43,7 @@ def legend(results: Results) -> style.Handles:
     simulation = style.handle("simulation", color="0.3", **style.SIMULATION)
     theory = style.handle("closed form", **style.THEORY)
     paper = style.handle(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
-    return [simulation, style.BAND, theory, paper]
+    return [simulation, style.BAND, theory, style.handle("half learned", **HALF), paper]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -94,7 +94,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         curve = (closed / first).sel(at).mean("seed")
         ax.plot(time, curve, **style.THEORY)
         low = float(time[int((curve < 2 * LEAST).argmax("time"))])
-        name = f"init scale {scale:g}" if scale == scales[0] else f"{scale:g}"
+        name = f"scale {scale:g}" if scale == scales[0] else f"{scale:g}"
         ax.annotate(name, (low, 2 * LEAST), (9, 0), textcoords="offset points", va="bottom")
     names = ("1 mode\nlearned", *(f"{count} modes" for count in range(2, len(stairs) + 1)))
     label_ends(ax, [(level, name, "0.4") for level, name in zip(stairs, names, strict=True)])

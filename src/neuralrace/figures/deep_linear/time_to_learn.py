@@ -106,7 +106,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     inverse = predicted.isel(init_scale=smallest, mode=0) * s[0] / s
     ax.plot(s, inverse, **style.GUIDE)
     at = (float(s[-1]), float(inverse[-1]))
-    ax.annotate("$\\propto 1/s$", at, (0, 3), textcoords="offset points", color="0.4", ha="center")
+    ax.annotate("$\\propto 1/s$", at, (1, 5), textcoords="offset points", color="0.4")
     ax.set(xscale="log", yscale="log", ylabel=r"time to $s/2$ (units of $\tau$)")
     ax.set_xlabel("singular value $s$")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
@@ -133,7 +133,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.plot(fine, expit(logarithm * (2 * fine - 1)), **style.THEORY)
     ax.plot(fine, expit(logarithm * (fine - 1)), **style.PAPER)
     ax.axhline(0.5, **style.GUIDE)
-    note = f"first half {float(first.mean()):.3f}\nsecond half {float(second.mean()):.3f}"
+    shares = f"first half {float(first.mean()):.3f},\nsecond half {float(second.mean()):.3f}"
+    note = f"{shares}\nof the written time"
     ax.text(1.98, 0.46, note, ha="right", va="top", fontsize=6.5)
     ax.set(xlabel=r"time over $\log(s/\epsilon)/s$", xlim=(0, 2))
     ax.set_ylabel("strength over target $u/s$")

@@ -84,7 +84,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ]  # fmt: skip
     _draw_field(ax, np.concatenate(drawn, axis=1))
     box = {"frameon": True, "framealpha": 1, "edgecolor": "none", "handlelength": 1}
-    ax.legend(handles=handles, loc="lower left", title="start", alignment="left", **box)
+    ax.legend(handles=handles, loc=(0.45, 0.01), title="start", alignment="left", **box)
     ax.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), aspect="equal")
     ax.set(xlabel=r"encoder $a/\sqrt{|s|}$", ylabel=r"decoder $b/\sqrt{|s|}$")
     ax.set_title("Runs follow hyperbolas until $ab = s$")

@@ -38,6 +38,7 @@ RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
 LOW = 0.1
 """Share of the target up to which a network waits."""
+NOTE: dict[str, Any] = {"ha": "right", "va": "bottom", "color": "0.4", "fontsize": 6.5}
 RATES: dict[str, dict[str, Any]] = {
     "growth": {"color": style.categorical(0), "marker": "o"},
     "growth_standard": {"color": style.categorical(1), "marker": "s"},
@@ -45,7 +46,7 @@ RATES: dict[str, dict[str, Any]] = {
 """Lines of entry variances, by experiment."""
 CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "quoted_strength_bound": ("quoted\nconstants", {"color": "0.2", "marker": "s"}),
-    "strength_bound": ("constants\nof the run", {"color": style.categorical(0), "marker": "o"}),
+    "strength_bound": ("constants\nof the run", {"color": "0.5", "marker": "o"}),
 }
 """Constants of the bound, and properties of their line, by metric."""
 
@@ -148,8 +149,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         part.set_title(f"variance: {variance}", loc="center")
         part.label_outer()
     parts[0].set(ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end or None))
-    note = f"{LOW:.0%} of the target: waiting below"
-    parts[0].text(0.98, LOW + 0.02, note, transform=parts[0].get_yaxis_transform(), ha="right")
+    note = f"waiting: below {LOW:.0%}"
+    parts[1].text(0.98, LOW + 0.02, note, transform=parts[1].get_yaxis_transform(), ha="right")
     ax.set_title("Only the printed variance makes deep networks wait")
 
 
@@ -171,6 +172,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         part.set_ylim(0, 1.15 * part.get_ylim()[1])
         label_ends(part, names)
     above.axhline(1 / 9, **style.GUIDE)
+    above.text(0.98, 1 / 9, "steady growth", transform=above.get_yaxis_transform(), **NOTE)
     above.set_ylabel("time waiting")
     above.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     above.label_outer()

@@ -30,7 +30,7 @@ ROUNDING = 1e-12
 DRIFTS = {
     "ReLU, off-diagonal": ("relu", "offdiagonal_drift", (0, 14)),
     "ReLU, squared norms": ("relu", "norm_difference_drift", (0, 22)),
-    "ReLU, diagonal": ("relu", "neuron_drift", (0, -26)),
+    "ReLU, diagonal": ("relu", "neuron_drift", (0, -40)),
     "linear": ("step_size", "imbalance_drift", (-12, 14)),
 }
 """Experiment and metric of what drifts, and the shift of its label in points, by label."""

@@ -96,10 +96,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set(xscale="log", xlabel="$|C|_F^2$", ylabel="draws", ylim=(0, 1.3 * ax.get_ylim()[1]))
     ax.legend(
         handles=[
-            style.handle("mean of draws", color="0.3", **MEAN),
+            style.handle("mean", color="0.3", **MEAN),
             style.handle("formula", **style.THEORY),
         ],
-        loc="upper left",
+        loc="upper center",
     )
     ax.set_title("The mean of $|C|_F^2$ is not zero")
 
