@@ -6,6 +6,8 @@ unchanged. The further from balance, the further the solution is from gradient f
 step size of gradient descent accounts for; so that agreement elsewhere is not a matter of course.
 """
 
+from typing import Any
+
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -81,7 +83,7 @@ def panel_b(results: Results, ax: Axes) -> None:
             if float(errors.max()) > LEAST:
                 style.single_runs(ax, x, errors, 0.12, **props | {"markersize": 2.2})
             else:
-                below = SOLUTION | style.OFF_AXIS | {"clip_on": False, "zorder": 4}
+                below: dict[str, Any] = SOLUTION | style.OFF_AXIS | {"clip_on": False, "zorder": 4}
                 ax.plot([x], [LEAST], **below)
                 ax.annotate(
                     "rounding\nerror", (x, LEAST), (0, 6), textcoords="offset points",

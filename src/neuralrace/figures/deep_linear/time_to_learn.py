@@ -141,7 +141,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set_title("Each half takes half the written time")
 
 
-def _dots(ax: Axes, clock: xr.DataArray, share: xr.DataArray, ends: tuple[float, float]) -> None:
+def _dots(
+    ax: Axes, clock: xr.DataArray, share: xr.DataArray, ends: tuple[int | float, int | float]
+) -> None:
     """Dots of all modes on their common curve, each mode at times between those of the others.
 
     Args:

@@ -30,7 +30,7 @@ from neuralrace.theory.growth_bound import (
 )
 
 DEPTHS = (2, 3, 4)
-COLOURS = dict(zip(DEPTHS, style.sequential(len(DEPTHS)), strict=True))
+COLOURS: dict[int, style.Colour] = dict(zip(DEPTHS, style.sequential(len(DEPTHS)), strict=True))
 """Colours by number of layers."""
 REACHED: dict[str, Any] = {"marker": "o", "markersize": 5, "linestyle": "", "zorder": 4}
 """Mark of the time at which a tenth of the target is left."""
