@@ -15,7 +15,7 @@ from neuralrace.figures import style
 from neuralrace.results.cells import CellResults, Results
 
 SOLUTION = {"color": style.categorical(4), "marker": "o"}
-DESCENT = {"color": "0.5", "marker": "s"}
+DESCENT = {"color": "0.25", "marker": "s"}
 RUN = {"marker": "", "linewidth": 1.2, "alpha": 0.5}
 """Line of a single run."""
 LEAST = 1e-3

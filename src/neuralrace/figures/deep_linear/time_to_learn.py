@@ -63,7 +63,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of its target that each mode has, against time from its half in units of :math:`1/2s`.
 
-    Modes of all strengths and starts fall on one logistic function. The number is the largest
+    Modes of all strengths (colours as in a) and starts fall on one logistic function. Dots are
+    means of 3 runs, those of each mode at times between the others'. The number is the largest
     distance of a fitted rate from :math:`2s`.
     """
     cell = results.cell("time_to_learn")
