@@ -8,6 +8,7 @@
 - Guides and baselines are thin and grey (`GUIDE`): a line of slope 1, y = x, a limit or another
   method.
 - Ordered things (modes, init scales, layers) have colours of decreasing darkness (`sequential`).
+  Where a figure has two kinds of them, one is grey (`greys`).
   Unordered things have colours that also differ in marker or line style (`categorical`), so that
   figures can be read in greyscale. Kinds of networks and of pairs have one colour each in all
   figures (`COLOURS`).
@@ -146,6 +147,11 @@ def sequential(count: int) -> list[Colour]:
     """Colours of ordered things, from dark to light."""
     shades = sns.color_palette("viridis", as_cmap=True)(np.linspace(0.2, 0.82, count))
     return [(red, green, blue) for red, green, blue, _ in shades]
+
+
+def greys(count: int) -> list[Colour]:
+    """Greys of ordered things, from dark to light, where colours already stand for others."""
+    return [(grey, grey, grey) for grey in np.linspace(0.2, 0.65, count).tolist()]
 
 
 def categorical(index: int) -> Colour:

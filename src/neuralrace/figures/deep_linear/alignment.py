@@ -16,6 +16,7 @@ from xarray import ufuncs
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.modes import learning_end
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
@@ -24,11 +25,13 @@ LEARNED = 0.99
 """A mode is learned if its strength is at least this share of its target."""
 MARKED = 16
 """Times at which decoder vectors are marked."""
+NOTE: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6.5}
 
 
 @Figure(
     layout="abc;dde",
-    height=3.9,
+    height=4.2,
+    heights=(1, 1.1),
     cf={"a": "2nd point", "b": "1st point", "c": "3rd point", "d": "4th point", "e": "4th point"},
     reads={
         "alignment": {
@@ -41,21 +44,17 @@ MARKED = 16
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Modes, by strength."""
-    cell = results.cell("alignment")
-    modes = [
-        style.handle(f"$s$ = {float(cell.strength.sel(mode=mode)):g}", **props)
-        for mode, props in _styles(cell).items()
-    ]
-    return [*modes, style.BAND, style.handle("theory", **style.THEORY)]
+    """Simulation and theory; modes are named at their ends."""
+    simulation = style.handle("mean of 40 runs", color="0.3", **style.SIMULATION)
+    return [simulation, style.BAND, style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Cosine between the encoder and the decoder vector of each mode.
 
-    It goes to 1 where the strength is positive and to -1 where it is negative. A dot is where the
-    mode has grown to half its target. Means and ranges over 40 runs. The number is the time to a
-    cosine of 0.9 over the time to half of the target, the largest of all modes and runs.
+    It goes to 1 where the strength is positive and to -1 where it is negative. A circle is where
+    the mode has grown to half its target. Means and ranges over 40 runs. The number is the time to
+    a cosine of 0.9 over the time to half of the target, the largest of all modes and runs.
     """
     cell = results.cell("alignment")
     encoder, decoder, across = (diagonal(block) for block in _blocks(cell))
@@ -70,9 +69,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine", yticks=(-1, 0, 1))
     ax.set_xlim(0, _end(cell))
     share = float(cell.get("metrics", "alignment_over_growth").max())
-    note = f"in {share:.0%} of the time\nto grow, or less"
-    ax.text(_end(cell), 0, note, ha="right", va="center", fontsize=6.5)
-    ax.set_title("Vectors align before modes grow")
+    note = f"circles: half grown\naligned within {share:.0%}\nof that time"
+    ax.text(_end(cell), 0, note, **NOTE)
+    ax.set_title("Vectors align first")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -85,26 +84,29 @@ def panel_b(results: Results, ax: Axes) -> None:
     for mode, props in _styles(cell).items():
         style.over_seeds(ax, cell.flow_time, share.sel(mode=mode), **props)
     ax.set(xlabel=style.FLOW_TIME, ylabel="strength over target", xlim=(0, _end(cell)))
-    ax.set_title("One by one, by $|s|$")
+    ax.set_title("Larger $|s|$ is learned first")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Lengths of encoder vectors (lines) and of decoder vectors (dots, means over seeds).
+    """Lengths of encoder vectors (lines) and of decoder vectors (circles, means over runs).
 
-    Both grow alike, to the root of the strength.
+    Both grow alike, to the root of the strength, by which modes are named.
     """
     cell = results.cell("alignment")
     encoder, decoder, _ = (diagonal(block) for block in _blocks(cell))
-    time = cell.flow_time
+    time, ends = cell.flow_time, []
     every = max(len(time) // MARKED, 1)
     for mode, props in _styles(cell).items():
         style.over_seeds(ax, time, ufuncs.sqrt(encoder.sel(mode=mode)), **props)
         length = ufuncs.sqrt(decoder.sel(mode=mode)).mean("seed")
         ax.plot(time[::every], length[::every], **_dot(props))
-        ax.axhline(float(np.sqrt(abs(cell.strength.sel(mode=mode)))), **style.THEORY)
+        strength = float(cell.strength.sel(mode=mode))
+        ax.axhline(np.sqrt(abs(strength)), **style.THEORY)
+        ends.append((np.sqrt(abs(strength)), f"$s$ = {strength:g}", props["color"]))
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
-    ax.text(_end(cell), 0.1, "lines: encoder\ndots: decoder", ha="right", fontsize=6.5)
-    ax.set_title(r"All end at $\sqrt{|s|}$")
+    ax.text(_end(cell), 1.2, "lines: encoder\ncircles: decoder", **NOTE)
+    label_ends(ax, ends)
+    ax.set_title(r"Both vectors end at length $\sqrt{|s|}$")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -129,35 +131,38 @@ def panel_d(results: Results, ax: Axes) -> None:
     frames = style.split(ax, 1, len(moments), wspace=0.1)[0]
     for frame, (moment, index) in zip(frames, moments.items(), strict=True):
         rows = names if frame is frames[0] else ()
-        shades = style.heat(frame, cosine.values[index], -1, 1, rows, (), "equal")
+        shades = style.heat(frame, cosine.values[index], -1, 1, rows)
         frame.set_xticks(range(len(names)), names)
-        frame.set_xlabel(moment)
-    frames[0].set_ylabel("encoder, $s$")
-    ax.figure.colorbar(shades, ax=frames.tolist(), label="cosine", ticks=(-1, 0, 1), shrink=0.9)
+        frame.set_xlabel("decoder of mode $s$")
+        frame.set_title(moment, loc="center")
+    frames[0].set_ylabel("encoder of mode $s$")
+    bar = {"label": "cosine", "ticks": (-1, 0, 1), "pad": 0.02}
+    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
     ax.set_title("Learned modes repel all others")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Largest size of a cosine between vectors of different modes, in each of 40 runs.
 
-    Before training; when the first mode is learned, with its own vectors and between the two modes
-    that have grown least; and at the end. Bars are medians.
+    Before training; when the first mode is learned, between its vectors and all others, and between
+    the two modes that have grown least; and at the end. Bars are medians.
     """
     cell = results.cell("alignment")
     columns = {
         "start": "initial_overlap",
-        "with the\nlearned": "overlap_with_learned",
-        "between\nothers": "overlap_of_others",
+        "learned\nmode": "overlap_with_learned",
+        "last two\nmodes": "overlap_of_others",
         "end": "final_overlap",
     }
-    dots = {"color": style.categorical(0), "markersize": 2, "marker": "o", "alpha": 0.5}
+    dots = {"color": "0.35", "markersize": 2, "marker": "o", "alpha": 0.6}
     for column, metric in enumerate(columns.values()):
         values = cell.get("metrics", metric).isel(init_scale=0)
         style.single_runs(ax, column, values, 0.3, **dots)
-    ax.axhline(0, **style.THEORY)
     style.named_columns(ax, columns)
-    ax.set(ylabel="largest |cosine| of a run", ylim=(-0.03, None))
-    ax.set_title("Unlearned modes overlap")
+    middle = {"transform": ax.get_xaxis_transform(), "ha": "center", "fontsize": 6.5}
+    ax.text(1.5, 0.75, "when the first\nmode is learned", **middle)
+    ax.set(ylabel="largest |cosine| between modes", ylim=(-0.03, None))
+    ax.set_title("Unlearned modes still overlap")
 
 
 def _blocks(cell: CellResults) -> list[xr.DataArray]:
@@ -178,10 +183,10 @@ def _dot(props: dict[str, Any]) -> dict[str, Any]:
 
 
 def _styles(cell: CellResults) -> dict[int, dict[str, Any]]:
-    """Line of each mode: darker for a stronger mode, broken for a negative strength."""
+    """Line of each mode: darker for a stronger mode."""
     s = cell.strength
     ranked = [mode for mode in s.sortby(-abs(s))["mode"].values.tolist() if s.sel(mode=mode) != 0]
     return {
-        mode: {"color": colour, "linestyle": style.LINES[int(s.sel(mode=mode) < 0)]}
+        mode: {"color": colour}
         for mode, colour in zip(ranked, style.sequential(len(ranked)), strict=True)
     }

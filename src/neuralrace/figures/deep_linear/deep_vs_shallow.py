@@ -12,12 +12,15 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_strengths, label_modes
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.modes import draw_strengths
 from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
 SOLUTIONS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
 """The closed form of each network, by experiment."""
+DISTINCTIONS = ("all items", "animals\nor plants", "which one\nof a class")
+"""What the modes of the hierarchy tell, from the largest singular value."""
 HALF = {"linestyle": "", "marker": "o", "markersize": 3, "color": "0.3", "zorder": 4}
 HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
 """Dot at the time at which a mode is half learned."""
@@ -44,13 +47,13 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths of the network with a hidden layer, 10 runs.
 
-    Two modes have the same singular value; strengths end at that over the variance of inputs. The
-    number is the share of its target that a later mode has when one is half learned, the largest of
-    all modes.
+    Two modes, which tell the items of a class apart, have the same singular value; strengths end at
+    that over the variance of inputs. The number is the share of its target that a later mode has
+    when one is half learned, the largest of all modes.
     """
     cell = _network(results, "semantic_deep", ax)
     later = float(_at(cell, "later_share").mean())
-    _note(ax, f"at half of one mode,\nthe next is at {later:.0%}")
+    _note(ax, f"when one is half learned,\nthe next is at {later:.0%}")
     ax.set_title("Hidden layer: broad distinctions first")
 
 
@@ -79,7 +82,15 @@ def _network(results: Results, experiment: str, ax: Axes) -> CellResults:
     ax.vlines(half.sel(mode=modes), 0, heights, **style.GUIDE)
     ax.plot(half.sel(mode=modes), heights, **HALF)
     ax.set_xlim(0, max(ends))
-    label_modes(ax, cell.strength, cell.target)
+    colours = style.mode_colours(cell.target)
+    by_value = {round(float(cell.target.sel(mode=mode)), 9): colours[mode] for mode in modes}
+    label_ends(
+        ax,
+        [
+            (height, name, colour)
+            for name, (height, colour) in zip(DISTINCTIONS, by_value.items(), strict=False)
+        ],
+    )
     return cell
 
 

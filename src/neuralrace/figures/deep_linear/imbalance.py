@@ -6,17 +6,19 @@ unchanged. The further from balance, the further the solution is from gradient f
 step size of gradient descent accounts for; so that agreement elsewhere is not a matter of course.
 """
 
+from typing import Any
+
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.results.cells import CellResults, Results
 
-SOLUTION = {"color": style.categorical(1), "marker": "o"}
-DESCENT = {"color": "0.5", "marker": "s"}
+SOLUTION = {"color": style.categorical(4), "marker": "o"}
+DESCENT = {"color": "0.25", "marker": "s"}
 RUN = {"marker": "", "linewidth": 1.2, "alpha": 0.5}
 """Line of a single run."""
-LEAST = 1e-4
+LEAST = 1e-3
 """Lower end of the axis of errors."""
 
 
@@ -37,13 +39,15 @@ def legend(results: Results) -> style.Handles:
     return [
         style.handle("exact solution for balanced starts", **SOLUTION),
         style.handle("gradient descent", **DESCENT),
+        style.handle("gradient flow", **style.THEORY),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss less that of gradient flow, over the initial loss, by imbalance of the start.
 
-    Each line is one of 10 runs: the exact solution in colour, gradient descent in grey. From
+    Each line is one of 10 runs: the exact solution in colour, gradient descent in grey; dashed is
+    gradient flow. From
     balance the solution is on the flow, up to rounding error.
     """
     cells = _cells(results)
@@ -56,10 +60,11 @@ def panel_a(results: Results, ax: Axes) -> None:
         for loss, props in ((descent, DESCENT), (exact, SOLUTION)):
             off = (loss - flow) / flow.isel(time=0)
             frame.plot(cell.flow_time, off.transpose("time", "seed"), **props | RUN)
+        frame.axhline(0, **style.THEORY)
         ends.append(style.settling_time(flow, cell.flow_time))
         frame.set_title(_name(cell), loc="center")
     frames[0].set_xlim(0, max(ends))
-    frames[0].set_ylabel("loss less flow (initial loss)")
+    frames[0].set_ylabel("loss minus that of flow (initial loss)")
     frames[len(frames) // 2].set_xlabel(style.FLOW_TIME)
     ax.set_title("Without balance, the exact solution leaves gradient flow")
 
@@ -78,9 +83,11 @@ def panel_b(results: Results, ax: Axes) -> None:
             if float(errors.max()) > LEAST:
                 style.single_runs(ax, x, errors, 0.12, **props | {"markersize": 2.2})
             else:
+                below: dict[str, Any] = SOLUTION | style.OFF_AXIS | {"clip_on": False, "zorder": 4}
+                ax.plot([x], [LEAST], **below)
                 ax.annotate(
-                    "rounding error", (x, LEAST), (x, 8 * LEAST), color=SOLUTION["color"],
-                    rotation=90, ha="center", arrowprops={"arrowstyle": "->"}, fontsize=6.5,
+                    "rounding\nerror", (x, LEAST), (0, 6), textcoords="offset points",
+                    ha="center", color=SOLUTION["color"], fontsize=6.5,
                 )  # fmt: skip
     ax.set(yscale="log", ylim=(LEAST, 0.1), ylabel="largest distance (initial loss)")
     ax.set_xlabel("imbalance of the start")

@@ -21,11 +21,8 @@ from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3
 """Smaller shares of the initial cosine are not drawn."""
-RULES = ("sum", "larger")
-"""Squared norms of two vectors that give the decay of their cosine."""
 BLUE = style.categorical(0)
 SIMULATED = style.SIMULATION | {"color": BLUE, "linewidth": 4.0}
-SOLVED = {"color": "black", "linewidth": 1.2, "zorder": 3}
 SHADE = {"color": "0.9", "linewidth": 0, "zorder": 0}
 
 
@@ -36,11 +33,11 @@ SHADE = {"color": "0.9", "linewidth": 0, "zorder": 0}
     reads={
         "interference_pair": {
             "trajectory": "gram",
-            "metrics": "decay_over_larger decay_over_sum first_order_error",
+            "metrics": "decay_over_larger first_order_error",
         },
         "interference_strengths": {
             "trajectory": "gram",
-            "metrics": "decay_over_larger decay_over_sum fall_after_growth fall_before_growth",
+            "metrics": "decay_over_larger fall_after_growth fall_before_growth",
         },
         "interference_many": {
             "trajectory": "gram",
@@ -58,8 +55,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Rate at which the logarithm of the cosine between two vectors falls.
 
     For equal and unequal strengths of the two modes. The rate is drawn until the cosine is a
-    thousandth of its start. Numbers are the whole decay over the integral of each rule, means over
-    runs.
+    thousandth of its start. Dashed, the sum of the squared norms, as the summary's equation has it;
+    dotted, the larger one, as its prose has it. The number is the whole decay over the integral of
+    the larger one, mean over runs.
     """
     cells = _pairs(results)
     frames = style.split(ax, 1, len(cells), sharey=True, wspace=0.06)[0]
@@ -76,16 +74,16 @@ def panel_a(results: Results, ax: Axes) -> None:
         frame.set(xlim=(0, end), xlabel=style.FLOW_TIME)
         strengths = " and ".join(f"{s:g}" for s in cell.strength.values)
         frame.set_title(f"strengths {strengths}", loc="center")
-        over = [float(cell.get("metrics", f"decay_over_{rule}").mean()) for rule in RULES]
-        note = f"decay is\n{over[0]:.2f} \u00d7 sum\n{over[1]:.2f} \u00d7 larger"
+        larger = float(cell.get("metrics", "decay_over_larger").mean())
+        note = f"decay: {larger:.2f} times\nthe larger norm"
         frame.text(0.97, 0.05, note, transform=frame.transAxes, ha="right")
-        for values, name in (
-            (norms.sum("mode"), "sum of squared norms"),
-            (norms.max("mode"), "Saxe et al.:\nlarger norm"),
-        ):
-            if cell is cells[0]:
+        if cell is cells[0]:
+            for values, name in (
+                (norms.sum("mode"), "sum of squared norms"),
+                (norms.max("mode"), "Saxe et al.:\nlarger norm"),
+            ):
                 at = (0.98 * end, float(values.mean("seed").where(time <= end).max()))
-                frame.annotate(name, at, (0, 4), textcoords="offset points", ha="right")
+                frame.annotate(name, at, (0, 5), textcoords="offset points", ha="right")
     top = 1.15 * frames[0].get_ylim()[1]
     frames[0].set(ylabel="decay rate of the cosine", ylim=(0, top))
     ax.set_title("Cosines decay at the sum of squared norms")
@@ -120,11 +118,11 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Cosine between the two weakest of six modes, in two of 20 runs.
 
-    They are those whose distance from the first-order equation (dashed) is the largest and the
-    median. The exact solution has second-order effects. Numbers are the largest distance from the
-    equation over the cosine at the start, medians over pairs and runs; of two modes, with strengths
-    2 and 1, there is nothing of second order. The number at the exact solution is the largest
-    distance of any mode from it, over all runs.
+    They are those whose distance from the summary's equation (dotted) is the largest and the
+    median. The exact solution (dashed) has second-order effects. Numbers are the largest distance
+    from the equation over the cosine at the start, medians over pairs and runs, with six modes and
+    with two, of strengths 2 and 1, where there is nothing of second order; and the largest distance
+    of any mode from the exact solution, over all runs.
     """
     cell, pair = results.cell("interference_many"), results.cell("interference_pair")
     gram, time = _gram(cell), cell.flow_time
@@ -136,12 +134,12 @@ def panel_c(results: Results, ax: Axes) -> None:
     ranked = np.argsort(np.nan_to_num(abs(law - simulated).max("time").values))
     for run in {int(ranked[-1]), int(ranked[len(ranked) // 2])}:
         ax.plot(time, simulated.isel(seed=run), **SIMULATED)
-        ax.plot(time, exact.isel(seed=run), **SOLVED)
-        ax.plot(time, law.isel(seed=run), **style.THEORY)
+        ax.plot(time, exact.isel(seed=run), **style.THEORY)
+        ax.plot(time, law.isel(seed=run), **style.PAPER)
     run = {"seed": int(ranked[-1])}
     within = float(cell.get("metrics", "mode_error_sup", solution="tied").max())
-    solution = f"exact:\nmodes within\n{within:.1%}"
-    for curve, name, shift in ((law, "sum", (5, -4)), (exact, solution, (-5, 4))):
+    solution = f"exact solution:\nmodes within\n{within:.1%}"
+    for curve, name, shift in ((law, "Saxe et al.: sum", (5, -4)), (exact, solution, (-5, 4))):
         line = abs(curve.isel(run))
         at = int((line < 0.5 * line.isel(time=0)).argmax("time"))
         ax.annotate(
@@ -150,11 +148,11 @@ def panel_c(results: Results, ax: Axes) -> None:
             va="top" if shift[0] > 0 else "bottom",
         )  # fmt: skip
     off = [float(each.get("metrics", "first_order_error").median()) for each in (cell, pair)]
-    note = f"sum off by {off[0]:.1%} of\nthe first cosine; with\ntwo modes {off[1]:.1%}"
+    note = f"sum off by {off[0]:.1%} of start\n(two modes: {off[1]:.1%})"
     ax.text(0.98, 0.05, note, transform=ax.transAxes, ha="right")
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))
-    ax.set_title("Among six modes the sum misses cosines")
+    ax.set_title("Among six modes the sum is off")
 
 
 def _gram(cell: CellResults) -> xr.DataArray:
@@ -187,7 +185,3 @@ def _pairs(results: Results) -> list[CellResults]:
     """Cells of two modes, from equal to most different strengths."""
     cells = [*results.cells("interference_pair"), *results.cells("interference_strengths")]
     return sorted(cells, key=lambda cell: float(cell.strength.max() / cell.strength.min()))
-
-
-def _strengths(cell: CellResults) -> str:
-    return ", ".join(f"{s:g}" for s in cell.strength.values)

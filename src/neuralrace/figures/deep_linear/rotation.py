@@ -26,8 +26,8 @@ OPEN = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize"
 
 @Figure(
     layout="aaaaabbb;ccccdddd",
-    height=3.9,
-    heights=(1, 1.1),
+    height=4.4,
+    heights=(1, 1.2),
     cf={"a": "2nd paragraph", "b": "1st paragraph", "c": "last sentence", "d": "last sentence"},
     reads={
         "rotation": {"trajectory": "mode_strength", "theory": "mode_strength"},
@@ -43,7 +43,7 @@ def legend(results: Results) -> style.Handles:
         style.handle("diagonal task", color="0.3", **style.SIMULATION),
         style.handle("rotated task, same weights", color="0.3", **OPEN),
         style.BAND,
-        style.handle("theory", **style.THEORY),
+        style.handle("closed form", **style.THEORY),
     ]
 
 
@@ -62,10 +62,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     most = max(float(abs(matrix).max()) for matrix in matrices.values())
     frames = style.split(ax, 1, len(matrices), wspace=0.05)[0]
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
-        shades = style.heat(frame, matrix.round(9), -most, most, aspect="equal")
-        frame.set_xlabel(name)
-    side = frames[-1].inset_axes((1.05, 0, 0.07, 1))
-    ax.figure.colorbar(shades, cax=side, label="correlation", ticks=(-most, 0, most))
+        shades = style.heat(frame, matrix.round(9), -most, most)
+        frame.set_title(name, loc="center")
+        frame.set_xlabel("mode" if name.startswith("in ") else "input")
+    frames[0].set_ylabel("output")
+    bar = {"label": "correlation", "ticks": (-most, 0, most), "pad": 0.02}
+    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
     ax.set_title("A rotated task is diagonal in its basis")
 
 
@@ -89,29 +91,30 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Distribution of first weights in the singular basis of a rotated task.
 
     By the distribution that they are drawn from, all units and runs together; dashed, the normal
-    density. Numbers are the kurtosis over that of a normal variable.
+    density. The excess kurtosis, which is zero of normal weights, is the mean over runs.
     """
     for index, cell in enumerate(_untied(results)):
         weights = _in_modes(cell)
         weights = weights[np.isfinite(weights)]
         share, _ = np.histogram(weights / weights.std(), EDGES, density=True)
-        kurtosis = float(cell.get("metrics", "start_kurtosis").mean())
-        name = f"{cell.spec.init.name} (kurtosis {kurtosis:.2f})"
+        excess = round(3 * float(cell.get("metrics", "start_kurtosis").mean()) - 3, 2)
+        name = f"{cell.spec.init.name} (excess kurtosis {excess + 0:.2f})".replace("-", "\u2212")
         line = {"color": style.categorical(index), "linewidth": 2.5 - index, "alpha": 0.7}
         ax.stairs(share, EDGES, label=name, **line)
     fine = np.linspace(EDGES[0], EDGES[-1], 100)
-    ax.plot(fine, norm.pdf(fine), **style.THEORY)
-    ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, 0.65))
+    ax.plot(fine, norm.pdf(fine), label="normal density", **style.THEORY)
+    ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, 0.6))
     ax.legend(loc="upper left", title="drawn from", alignment="left")
-    ax.set_title("Normal weights stay normal in any basis")
+    ax.set_title("Rotated normal weights stay normal")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Sizes of correlations between first weights of a hidden unit, in the singular basis.
 
-    Those from input modes come before those to output modes; over all units, mean over runs. There
-    are none where weights are drawn independently, but for the chance of the draw, and full ones
-    between the layers where they are tied.
+    Weights :math:`a` from input modes come before those, :math:`b`, to output modes; over all
+    units, mean over runs. There are none where weights are drawn independently, but for the chance
+    of the draw, and full ones between the layers where they are tied. The number is the largest off
+    the diagonal.
     """
     cells = [*_untied(results)[:1], *(c for c in results.cells("gaussian_start") if _tied(c))]
     frames = style.split(ax, 1, len(cells), wspace=0.05)[0]
@@ -120,13 +123,15 @@ def panel_d(results: Results, ax: Axes) -> None:
         count = len(sizes) // 2
         names = [f"${side}_{mode + 1}$" for side in "ab" for mode in range(count)]
         rows = names if frame is frames[0] else ()
-        shades = style.heat(frame, sizes, 0, 1, rows, (), aspect="equal")
+        shades = style.heat(frame, sizes, 0, 1, rows)
         frame.set_xticks(range(len(names)), names)
+        drawn = "tied: $a = b$" if _tied(cell) else "normal, independent"
+        frame.set_title(drawn, loc="center")
         largest = float(cell.get("metrics", "start_correlation").mean())
-        frame.set_xlabel(f"{cell.spec.init.name}: largest {largest:.2f}")
-    bar = {"label": "|correlation|", "ticks": (0, 1), "shrink": 0.8, "pad": 0.04}
+        frame.set_xlabel(f"largest off diagonal: {largest:.2f}")
+    bar = {"label": "|correlation|", "ticks": (0, 1), "pad": 0.03}
     ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
-    ax.set_title("Independent weights stay independent")
+    ax.set_title("Independent normal weights stay independent")
 
 
 def _tasks(results: Results) -> tuple[CellResults, CellResults]:

@@ -13,7 +13,13 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_decomposition, draw_strengths, label_modes, signed_vectors
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.modes import (
+    draw_decomposition,
+    draw_strengths,
+    equal_modes,
+    signed_vectors,
+)
 from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
@@ -71,9 +77,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     frames = style.split(ax, 1, len(_stages(cell)), wspace=0.08)[0]
     for frame, (stage, time) in zip(frames, _stages(cell).items(), strict=True):
         rows = data.output_names if frame is frames[0] else ()
-        shades = style.heat(frame, outputs[stage].values.T, 0, 1, rows, data.item_names)
+        shades = style.heat(frame, outputs[stage].values.T, -1, 1, rows, data.item_names)
         frame.set_title(rf"$t$ = {time:.3g} $\tau$", loc="center")
-    ax.figure.colorbar(shades, ax=frames.tolist(), label="output", ticks=(0, 1), pad=0.02)
+        frame.spines[["top", "right"]].set_visible(True)
+    ax.figure.colorbar(shades, ax=frames.tolist(), label="output", ticks=(-1, 0, 1), pad=0.02)
     ax.set_title("A network learns broad distinctions first")
 
 
@@ -81,10 +88,17 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Mode strengths in the same runs; thin lines are the stages."""
     cell = results.cell("semantic_deep")
     draw_strengths(ax, cell, "aligned_modes", smallest_scale_index(cell))
+    top = {"transform": ax.get_xaxis_transform(), "va": "top", "ha": "right", "color": "0.4"}
     for time in _stages(cell).values():
         ax.axvline(time, **style.GUIDE)
-    label_modes(ax, cell.strength, cell.target)
-    ax.set_title("The closed form holds")
+    ax.text(min(filter(None, _stages(cell).values())), 0.98, "times\nof b ", **top)
+    ends, colours = [], style.mode_colours(cell.strength)
+    for group in equal_modes(cell.strength.values):
+        modes = [int(cell.strength["mode"][index]) for index in group]
+        name = f"mode{'s' * (len(modes) > 1)} {', '.join(map(str, modes))}"
+        ends.append((float(cell.target.sel(mode=modes[0])), name, colours[modes[0]]))
+    label_ends(ax, ends)
+    ax.set_title("Closed forms hold")
 
 
 def _stages(cell: CellResults) -> dict[int, float]:

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.modes import draw_strengths, label_modes, learning_end
 from neuralrace.results.cells import CellResults, Results
 
@@ -26,7 +27,8 @@ HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
 @Figure(
     layout="aab;aac;dde",
     height=4.9,
-    heights=(1, 1, 1.15),
+    widths=(1, 1, 1.05),
+    heights=(1, 1, 1.25),
     cf={"a": "Fig. 3, left", "e": "first bullet"},
     reads={
         "staircase": {
@@ -41,7 +43,7 @@ def legend(results: Results) -> style.Handles:
     simulation = style.handle("simulation", color="0.3", **style.SIMULATION)
     theory = style.handle("closed form", **style.THEORY)
     paper = style.handle(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
-    return [simulation, style.BAND, theory, paper]
+    return [simulation, style.BAND, theory, style.handle("half learned", **HALF), paper]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -71,7 +73,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Training loss from all init scales, over that before training.
 
-    Thin lines are the loss when the strongest modes have been learned and nothing of the others.
+    Means and ranges over 10 runs. Thin lines are the loss when the strongest modes have been
+    learned and nothing of the others.
     """
     cell = results.cell("staircase")
     loss, time = cell.get("trajectory", "loss"), cell.flow_time
@@ -79,12 +82,22 @@ def panel_d(results: Results, ax: Axes) -> None:
     first = loss.isel(time=0).mean("seed")
     power = np.sort(cell.strength.values**2)[::-1]
     left = 1 - np.cumsum(power) / power.sum()
-    for level in left[left > LEAST]:
+    stairs = left[left > LEAST].tolist()
+    for level in stairs:
         ax.axhline(level, **style.GUIDE)
-    style.over_scales(ax, time, loss / first, closed / first)
-    ax.legend(title="init scale", loc="upper right", frameon=True, framealpha=1, edgecolor="none")
+    scales = loss["init_scale"].values
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss (initial loss)", yscale="log")
     ax.set(xlim=(0, _end(cell)), ylim=(LEAST, 1.6))
+    for scale, colour in zip(scales, style.greys(len(scales)), strict=True):
+        at = {"init_scale": scale}
+        style.over_seeds(ax, time, (loss / first).sel(at), color=colour)
+        curve = (closed / first).sel(at).mean("seed")
+        ax.plot(time, curve, **style.THEORY)
+        low = float(time[int((curve < 2 * LEAST).argmax("time"))])
+        name = f"scale {scale:g}" if scale == scales[0] else f"{scale:g}"
+        ax.annotate(name, (low, 2 * LEAST), (9, 0), textcoords="offset points", va="bottom")
+    names = ("1 mode\nlearned", *(f"{count} modes" for count in range(2, len(stairs) + 1)))
+    label_ends(ax, [(level, name, "0.4") for level, name in zip(stairs, names, strict=True)])
     ax.set_title("The loss falls in stairs")
 
 
@@ -100,10 +113,14 @@ def panel_e(results: Results, ax: Axes) -> None:
     over = cell.get("metrics", "half_time_over_predicted")
     written = half / cell.get("metrics", "half_time_over_written")
     s = cell.strength.where(cell.strength != 0, drop=True)
-    for index, props in enumerate(style.sequential_styles(half.sizes["init_scale"])):
+    scales, ends = half["init_scale"].values, []
+    for index, colour in enumerate(style.greys(len(scales))):
         at = {"init_scale": index, "mode": s["mode"].values - 1}
         by_mode = half.isel(at).transpose("mode", ...)
-        style.point_series(ax, s.values.tolist(), by_mode, **props)
+        props = {"color": colour, "marker": style.marker(index)}
+        means = style.point_series(ax, s.values.tolist(), by_mode, **props)
+        name = f"{scales[index]:g}"
+        ends.append((means[0], f"scale {name}" if index == 0 else name, colour))
         ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
         if index == 0:
             ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
@@ -111,10 +128,11 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set_ylabel(r"time to $s/2$ (units of $\tau$)")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
     ax.minorticks_off()
+    label_ends(ax, ends)
     off = float(abs(over.isel(init_scale=0) - 1).max())
-    note = f"smallest weights:\nwithin {off:.1%}"
+    note = f"scale {scales[0]:g}:\nwithin {off:.1%}"
     ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
-    ax.set_title("Times are as predicted")
+    ax.set_title("Half times follow theory")
 
 
 def _modes(cell: CellResults, index: int, ax: Axes) -> None:

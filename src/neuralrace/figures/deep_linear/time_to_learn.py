@@ -7,20 +7,22 @@ summary concludes. The times that it writes in between, :math:`\log(s/\epsilon)/
 are twice as long as the logistic function one line above them takes, which simulations follow.
 """
 
-from typing import Any
-
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from scipy.special import expit
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.modes import draw_strengths, label_modes
 from neuralrace.figures.sweeps import smallest_scale_index
-from neuralrace.results.cells import CellResults, Results
+from neuralrace.results.cells import Results
 
 SHOWN = 5.0
 """Growth is drawn from minus to plus this logistic time."""
+DOTS = 12
+"""Number of dots of each mode on the common curve."""
 HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
 
 
@@ -61,18 +63,17 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of its target that each mode has, against time from its half in units of :math:`1/2s`.
 
-    Modes of all strengths and starts fall on one logistic function. The number is the largest
+    Modes of all strengths (colours as in a) and starts fall on one logistic function. Dots are
+    means of 3 runs, those of each mode at times between the others'. The number is the largest
     distance of a fitted rate from :math:`2s`.
     """
     cell = results.cell("time_to_learn")
     share = cell.get("trajectory", "mode_strength").mean("seed") / cell.strength
     half = cell.get("metrics", "half_time").mean("seed")
-    for mode, line in _ribbons(cell).items():
-        for index in range(share.sizes["init_scale"]):
-            at = {"init_scale": index, "mode": mode - 1}
-            clock = 2 * float(cell.strength.sel(mode=mode)) * (cell.flow_time - half.isel(at))
-            shown = abs(clock) < SHOWN
-            ax.plot(clock[shown], share.isel(at)[shown], **line)
+    for index in range(share.sizes["init_scale"]):
+        at = {"init_scale": index}
+        clock = 2 * cell.strength * (cell.flow_time - half.isel(at))
+        _dots(ax, clock, share.isel(at), (-SHOWN, SHOWN))
     fine = np.linspace(-SHOWN, SHOWN, 100)
     ax.plot(fine, expit(fine), **style.THEORY)
     off = float(abs(cell.get("metrics", "logistic_rate") - 1).max())
@@ -93,24 +94,27 @@ def panel_c(results: Results, ax: Axes) -> None:
     predicted = (half / cell.get("metrics", "half_time_over_predicted")).mean("seed")
     written = (half / cell.get("metrics", "half_time_over_written")).mean("seed")
     spread = (product.max("mode") / product.min("mode")).mean("seed")
-    s, last = cell.strength, half.mean("seed").isel(mode=-1)
-    for index, props in enumerate(style.sequential_styles(half.sizes["init_scale"])):
+    s, smallest = cell.strength, smallest_scale_index(cell)
+    scales, ends = half["init_scale"].values, []
+    for index, colour in enumerate(style.greys(len(scales))):
         values = half.isel(init_scale=index).transpose("mode", ...)
-        style.point_series(ax, s.values.tolist(), values, **props)
+        props = {"color": colour, "marker": style.marker(index)}
+        means = style.point_series(ax, s.values.tolist(), values, **props)
+        name = f"{scales[index]:g}"
+        ends.append((means[0], f"scale {name}" if index == smallest else name, colour))
         ax.plot(s, predicted.isel(init_scale=index), **style.THEORY)
-        scale = f"  scale {float(half['init_scale'][index]):g}"
-        end = {"x": float(s[-1]), "y": float(last[index]), "va": "center", "fontsize": 6.5}
-        ax.text(s=scale, color=props["color"], **end)
-    smallest = smallest_scale_index(cell)
     ax.plot(s, written.isel(init_scale=smallest), **style.PAPER)
-    ax.plot(s, predicted.isel(init_scale=smallest, mode=0) * s[0] / s, **style.GUIDE)
+    inverse = predicted.isel(init_scale=smallest, mode=0) * s[0] / s
+    ax.plot(s, inverse, **style.GUIDE)
+    at = (float(s[-1]), float(inverse[-1]))
+    ax.annotate("$\\propto 1/s$", at, (1, 5), textcoords="offset points", color="0.4")
     ax.set(xscale="log", yscale="log", ylabel=r"time to $s/2$ (units of $\tau$)")
     ax.set_xlabel("singular value $s$")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
-    ax.invert_xaxis()
     ax.minorticks_off()
+    label_ends(ax, ends)
     note = f"$s$ times time: equal within\na factor of {float(spread[smallest]):.2f}"
-    ax.text(0.97, 0.04, note, transform=ax.transAxes, ha="right", fontsize=6.5)
+    ax.text(0.03, 0.04, note, transform=ax.transAxes, fontsize=6.5)
     ax.set_title("Twice as strong, about twice as fast")
 
 
@@ -125,26 +129,35 @@ def panel_d(results: Results, ax: Axes) -> None:
     share = (cell.get("trajectory", "mode_strength") / cell.strength).isel(at).mean("seed")
     half, first, second = (cell.get("metrics", name).isel(at) for name in HALVES)
     unit = (half / first).mean("seed")
-    for mode, line in _ribbons(cell).items():
-        clock = cell.flow_time / float(unit.sel(mode=mode))
-        shown = clock < 2
-        ax.plot(clock[shown], share.sel(mode=mode)[shown], **line)
+    _dots(ax, cell.flow_time / unit, share, (0, 2))
     fine, logarithm = np.linspace(0, 2, 100), float((cell.strength * unit).mean())
     ax.plot(fine, expit(logarithm * (2 * fine - 1)), **style.THEORY)
     ax.plot(fine, expit(logarithm * (fine - 1)), **style.PAPER)
     ax.axhline(0.5, **style.GUIDE)
-    note = f"first half {float(first.mean()):.3f}\nsecond half {float(second.mean()):.3f}"
+    shares = f"first half {float(first.mean()):.3f},\nsecond half {float(second.mean()):.3f}"
+    note = f"{shares}\nof the written time"
     ax.text(1.98, 0.46, note, ha="right", va="top", fontsize=6.5)
     ax.set(xlabel=r"time over $\log(s/\epsilon)/s$", xlim=(0, 2))
     ax.set_ylabel("strength over target $u/s$")
     ax.set_title("Each half takes half the written time")
 
 
-def _ribbons(cell: CellResults) -> dict[int, dict[str, Any]]:
-    """Lines of modes that coincide: wide and dark for a strong mode, thin on top for a weak one."""
-    colours = style.mode_colours(cell.strength)
-    widths = np.linspace(7, 1.5, len(colours))
-    return {
-        mode: {"color": colour, "linewidth": width}
-        for (mode, colour), width in zip(colours.items(), widths, strict=True)
-    }
+def _dots(
+    ax: Axes, clock: xr.DataArray, share: xr.DataArray, ends: tuple[int | float, int | float]
+) -> None:
+    """Dots of all modes on their common curve, each mode at times between those of the others.
+
+    Args:
+        ax: axes to draw on.
+        clock: rescaled time, (time, mode).
+        share: strengths over their targets, (time, mode).
+        ends: first and last time that is shown.
+    """
+    colours = style.mode_colours(share.isel(time=-1))
+    step = (ends[1] - ends[0]) / DOTS
+    for number, (mode, colour) in enumerate(colours.items()):
+        own, curve = clock.sel(mode=mode).values, share.sel(mode=mode).values
+        at = np.arange(ends[0] + step * number / len(colours), ends[1], step)
+        at = at[(at >= own[0]) & (at <= own[-1])]
+        dots = {"color": colour, "marker": "o", "markersize": 4, "linestyle": ""}
+        ax.plot(at, np.interp(at, own, curve), **dots)

@@ -55,8 +55,7 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     r"""Field of gradient flow (arrows), targets :math:`ab = s` (thick, grey) and single runs.
 
-    Runs of all modes start at markers, four from each init scale (circles the smaller one, squares
-    the larger); dashed, the hyperbolas that they
+    Runs of all modes start at markers, four from each init scale; dashed, the hyperbolas that they
     keep. In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b` changed where
     :math:`s < 0`, all modes share one field. The numbers :math:`a` and :math:`b` of a run are
     :math:`(|a + b| \pm |a - b|)/2`, the larger one for the vector that starts longer; the flow does
@@ -76,11 +75,16 @@ def panel_a(results: Results, ax: Axes) -> None:
             other = (np.sign(a[-1]) * np.sqrt(np.clip(b**2 + kept, 0, None)), b)
             ax.plot(*(other if kept > 0 else along), **style.THEORY)
     gaps = cell.get("metrics", "final_gap").mean(("seed", "mode"))
-    names = ("circles", "squares")
-    text = [f"{name}: {float(x):.2f}" for name, x in zip(names, gaps, strict=False)]
-    ends = "\n".join(["distance at the end", *text])
+    handles = [
+        style.handle(
+            f"scale {float(gap['init_scale']):g}: ends {float(gap):.2f} apart",
+            color="0.3", linestyle="", marker=style.marker(index),
+        )
+        for index, gap in enumerate(gaps)
+    ]  # fmt: skip
     _draw_field(ax, np.concatenate(drawn, axis=1))
-    ax.text(-0.96 * SIDE, -0.96 * SIDE, ends, va="bottom", **NOTE)
+    box = {"frameon": True, "framealpha": 1, "edgecolor": "none", "handlelength": 1}
+    ax.legend(handles=handles, loc=(0.45, 0.01), title="start", alignment="left", **box)
     ax.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), aspect="equal")
     ax.set(xlabel=r"encoder $a/\sqrt{|s|}$", ylabel=r"decoder $b/\sqrt{|s|}$")
     ax.set_title("Runs follow hyperbolas until $ab = s$")
@@ -118,16 +122,19 @@ def panel_c(results: Results, ax: Axes) -> None:
     cells = results.cells("unaligned")
     rates = [learning_rate(cell) for cell in cells]
     drifts = [cell.get("metrics", "product_drift").isel(init_scale=0) for cell in cells]
-    for index, (mode, colour) in enumerate(style.mode_colours(cells[0].strength).items()):
+    for mode, colour in style.mode_colours(cells[0].strength).items():
         own = [drift.sel(mode=mode) for drift in drifts]
-        style.point_series(ax, rates, own, color=colour, marker=style.marker(index))
+        style.point_series(ax, rates, own, color=colour, marker=style.marker(0))
     gaps = [cell.get("metrics", "largest_gap").isel(init_scale=0).mean() for cell in cells]
     ax.plot(rates, gaps, **style.GUIDE)
     first = [drift.isel(mode=0) for drift in drifts]
     style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest change, over start")
-    ax.text(min(rates), float(gaps[0]), "$|a - b|$", color="0.4", va="bottom")
+    ax.set_ylim(0.5 * min(float(drift.min()) for drift in drifts), 4 * max(map(float, gaps)))
+    ax.text(min(rates), 1.15 * float(gaps[0]), "$|a - b|$ alone", color="0.4", va="bottom")
+    at = (min(rates), float(first[rates.index(min(rates))].mean()))
+    ax.annotate("slope 1", at, (0, 8), textcoords="offset points", color="0.4")
     ax.set_title("The product $|a + b||a - b|$ is conserved")
 
 

@@ -9,6 +9,7 @@ left of either law is the step size of descent (c).
 
 from itertools import accumulate
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
@@ -21,7 +22,7 @@ from neuralrace.results.cells import CellResults, Results
 
 DRIFTS = {
     "with biases": ("relu_biases", "norm_difference_drift"),
-    "less their square": ("relu_biases", "bias_corrected_drift"),
+    "with biases, less\nsquared biases": ("relu_biases", "bias_corrected_drift"),
     "without biases": ("relu", "norm_difference_drift"),
 }
 """Experiment and metric of what changes, by label."""
@@ -43,10 +44,10 @@ DRIFTS = {
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Conservation, and the guide."""
+    """Simulation and conservation."""
     return [
+        style.handle("one run", color="0.4", **style.SIMULATION),
         style.handle("from layer 1, by conservation", **style.THEORY),
-        style.handle("slope 1", **style.GUIDE),
     ]
 
 
@@ -67,24 +68,26 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest change of the difference of squared norms, of the pair that changes most, over the
-    final squared norms; markers are means, bars ranges over 10 runs.
+    final squared norms; with biases also less what their squares add. Markers are means, bars
+    ranges over 10 runs; the thin line has slope 1.
     """
-    rates: list[float] = []
-    ends = []
+    ends, smallest = [], np.inf
     for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in sorted(results.cells(experiment), key=learning_rate)
         }
-        props = {"color": style.categorical(index), "marker": style.marker(index)}
+        props = {"color": style.COLOURS["relu"], "marker": style.marker(index)}
         means = style.point_series(ax, drifts, drifts.values(), **props)
-        ends.append((means[-1], name, style.categorical(index)))
+        ends.append((means[-1], name, style.COLOURS["relu"]))
+        smallest = min(smallest, *(float(drift.min()) for drift in drifts.values()))
         rates = list(drifts)
-        if index > 0:
-            style.slope_one(ax, rates, means[-1])
+    style.slope_one(ax, rates, means[-1])
+    at = (rates[0], means[0])
+    ax.annotate("slope 1", at, (12, -6), textcoords="offset points", color="0.4")
     style.loglog(ax, rates)
+    ax.set(xlabel="learning rate", ylabel="change over squared norms", ylim=(smallest / 2, 1))
     label_ends(ax, ends)
-    ax.set(xlabel="learning rate", ylabel="change over squared norms")
     ax.set_title("Biases matter at any step size")
 
 

@@ -5,8 +5,8 @@ all from the same layer norms and with the constants that they read off the netw
 deeper the bound, the sharper it rises, and from the start that they print the sooner; from smaller
 weights it waits longer the deeper it is (a). The constants of two layers do not bound four, which
 the paper does not say; those of a run bound it at every depth (b). Networks are not their bound:
-from the printed entry variance deeper ones grow in phases and come to the target later; from that
-of Glorot and Bengio neither holds, and from both the largest rate grows with depth (c). The paper
+from the printed entry variance deeper ones wait longer, and come to the target later (c); from that
+of Glorot and Bengio neither holds, and from both the largest rate grows with depth (d). The paper
 does not print the factor of the variance; here it is 1.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
@@ -29,27 +30,31 @@ from neuralrace.theory.growth_bound import (
 )
 
 DEPTHS = (2, 3, 4)
-COLOURS: dict[int, style.Colour | str] = {1: "0.5"} | dict(
-    zip(DEPTHS, style.sequential(4)[:3], strict=True)
-)
+COLOURS: dict[int, style.Colour] = dict(zip(DEPTHS, style.sequential(len(DEPTHS)), strict=True))
 """Colours by number of layers."""
-LINES = {1: "-", 2: "-", 3: style.LINES[1], 4: style.LINES[3]}
-"""Line styles by number of layers."""
+REACHED: dict[str, Any] = {"marker": "o", "markersize": 5, "linestyle": "", "zorder": 4}
+"""Mark of the time at which a tenth of the target is left."""
 RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
 LOW = 0.1
-"""Share of the target up to which growth is a plateau."""
+"""Share of the target up to which a network waits."""
+NOTE: dict[str, Any] = {"ha": "right", "va": "bottom", "color": "0.4", "fontsize": 6.5}
+RATES: dict[str, dict[str, Any]] = {
+    "growth": {"color": style.categorical(0), "marker": "o"},
+    "growth_standard": {"color": style.categorical(1), "marker": "s"},
+}
+"""Lines of entry variances, by experiment."""
 CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "quoted_strength_bound": ("quoted\nconstants", {"color": "0.2", "marker": "s"}),
-    "strength_bound": ("constants\nof the run", {"color": style.categorical(0), "marker": "o"}),
+    "strength_bound": ("constants\nof the run", {"color": "0.5", "marker": "o"}),
 }
 """Constants of the bound, and properties of their line, by metric."""
 
 
 @Figure(
-    layout="aab;ccc",
+    layout="aab;ccd",
     height=4.8,
-    heights=(1.0, 1.15),
+    heights=(1.0, 1.1),
     cf={"a": "Fig. 1 (iii)", "b": "eq. 17"},
     reads={
         "growth": {
@@ -74,11 +79,12 @@ CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Depths."""
-    return [
-        style.handle(f"{layers} layer{'s' * (layers > 1)}", color=colour, linestyle=LINES[layers])
-        for layers, colour in COLOURS.items()
+    """Depths, and the mark of the networks."""
+    depths = [
+        style.handle("1 layer", **style.GUIDE),
+        *(style.handle(f"{layers} layers", color=colour) for layers, colour in COLOURS.items()),
     ]
+    return [*depths, style.handle(f"{LOW:.0%} left to learn", color="0.3", **REACHED)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -119,10 +125,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Norm of the product of all weights over that of the target, from both entry variances: of 60
-    runs at each depth, that which needs the median time until a tenth of the target is left
-    (circles). One layer is of the printed variance. Numbers are means over the runs: the time below
-    a tenth of the target (line) over the time to nine tenths, where steady growth has 1/9, and the
-    largest growth rate in targets per time.
+    runs at each depth, that which needs the median time until a tenth of the target is left. One
+    layer is of the printed variance.
     """
     parts = style.split(ax, 1, 2, sharey=True, sharex=True)[0]
     end = 0.0
@@ -134,35 +138,46 @@ def panel_c(results: Results, ax: Axes) -> None:
             run = {"seed": style.median_seed(needed)}
             share = _product(cell).isel(at).sel(run) / np.linalg.norm(cell.data.sigma_yx)
             time, reached = cell.flow_time.values, float(needed.sel(run))
-            colour = COLOURS[depth(cell)]
-            part.plot(time, share, color=colour, linestyle=LINES[depth(cell)])
+            line = {"color": COLOURS[depth(cell)]} if depth(cell) > 1 else style.GUIDE
+            part.plot(time, share, **line)
             if np.isfinite(reached):
                 height = float(np.interp(reached, time, share.values))
-                part.plot([reached], [height], "o", color=colour, markersize=5, zorder=4)
+                part.plot([reached], [height], color=line["color"], **REACHED)
                 end = max(end, 1.1 * reached)
         part.axhline(LOW, **style.GUIDE)
-        _note(networks(results, experiment), part)
         part.set(xlabel=r"time (units of $\tau$)", ylim=(0, None))
         part.set_title(f"variance: {variance}", loc="center")
         part.label_outer()
     parts[0].set(ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end or None))
-    ax.set_title("Networks: only the printed variance gives phases")
+    note = f"waiting: below {LOW:.0%}"
+    parts[1].text(0.98, LOW + 0.02, note, transform=parts[1].get_yaxis_transform(), ha="right")
+    ax.set_title("Only the printed variance makes deep networks wait")
 
 
-def _note(cells: list[CellResults], ax: Axes) -> None:
-    """A small table of numbers by depth, in the lower right corner."""
-    spent = [_mean(cell, "plateau_share") for cell in cells]
-    rows = {
-        "layers": [f"{depth(cell)}" for cell in cells],
-        f"time below {LOW:.0%}": [f"{share:.0%}" if share else "none" for share in spent],
-        "largest rate": [f"{_mean(cell, 'peak_growth'):.1f}" for cell in cells],
-    }
-    for row, (name, entries) in enumerate(rows.items()):
-        y = 0.47 - 0.09 * row
-        ax.text(0.7, y, name, transform=ax.transAxes, ha="right")
-        for column, entry in enumerate(entries):
-            x = 0.78 + 0.1 * column
-            ax.text(x, y, entry, transform=ax.transAxes, ha="center")
+def panel_d(results: Results, ax: Axes) -> None:
+    """Waiting and growth by depth, from both entry variances: the time below a tenth of the target
+    over the time to nine tenths, where steady growth has 1/9; and the largest growth rate, in
+    targets per time. Means over 60 runs.
+    """
+    above, below = style.split(ax, 2, 1, sharex=True)[:, 0]
+    for part, metric in ((above, "plateau_share"), (below, "peak_growth")):
+        names: list[tuple[float, str, Any]] = []
+        for experiment, variance in VARIANCES.items():
+            cells = networks(results, experiment)
+            depths = list(map(depth, cells))
+            means = [_mean(cell, metric) for cell in cells]
+            part.plot(depths, means, linewidth=1.2, **RATES[experiment])
+            names.append((means[-1], variance, RATES[experiment]["color"]))
+        part.set(xticks=depths, xlim=(min(depths) - 0.3, max(depths) + 0.3))
+        part.set_ylim(0, 1.15 * part.get_ylim()[1])
+        label_ends(part, names)
+    above.axhline(1 / 9, **style.GUIDE)
+    above.text(0.98, 1 / 9, "steady growth", transform=above.get_yaxis_transform(), **NOTE)
+    above.set_ylabel("time waiting")
+    above.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    above.label_outer()
+    below.set(xlabel="layers", ylabel="largest rate")
+    ax.set_title("The largest rate grows with depth")
 
 
 def _end(cell: CellResults, metric: str) -> xr.DataArray:
@@ -192,7 +207,6 @@ def _bounds(cell: CellResults, index: int, ax: Axes, finding: str) -> None:
             [*time, 10 * time[-1]],
             [*strength / plateau, 1],
             color=COLOURS[layers],
-            linestyle=LINES[layers],
         )
         end = max(end, float(time[-1]))
     ax.set(xlabel=r"time (units of $\tau$)", xlim=(0, end or None), ylim=(0, 1.05))

@@ -18,8 +18,7 @@ from matplotlib.patches import Rectangle
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.ends import label_ends
-from neuralrace.figures.layers import label, networks
+from neuralrace.figures.layers import networks
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.balance import imbalance
@@ -29,17 +28,18 @@ DIAGONAL: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 0.
 ROUNDING = 1e-12
 """Gap of rates over the rates below which it is a rounding error."""
 DRIFTS = {
-    "ReLU, off-diagonal": ("relu", "offdiagonal_drift"),
-    "ReLU, squared norms": ("relu", "norm_difference_drift"),
-    "ReLU, diagonal": ("relu", "neuron_drift"),
-    "linear": ("step_size", "imbalance_drift"),
+    "ReLU, off-diagonal": ("relu", "offdiagonal_drift", (0, 14)),
+    "ReLU, squared norms": ("relu", "norm_difference_drift", (0, 22)),
+    "ReLU, diagonal": ("relu", "neuron_drift", (0, -40)),
+    "linear": ("step_size", "imbalance_drift", (-12, 14)),
 }
-"""Experiment and metric of what drifts, by label."""
+"""Experiment and metric of what drifts, and the shift of its label in points, by label."""
 
 
 @Figure(
-    layout="aac;bbc",
-    height=3.9,
+    layout="ac;bc",
+    height=4.4,
+    widths=(2.1, 1),
     cf={"a": "theorem 1", "b": "eq. 29"},
     reads={
         "growth": {
@@ -86,8 +86,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     are means, bars ranges over 20 runs of the linear network and 10 of the other.
     """
     rates: set[float] = set()
-    ends = []
-    for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):
+    lowest = np.inf
+    for index, (name, (experiment, metric, shift)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in sorted(results.cells(experiment), key=learning_rate)
@@ -97,19 +97,16 @@ def panel_c(results: Results, ax: Axes) -> None:
         means = style.point_series(ax, drifts, drifts.values(), **props)
         if index > 0:
             style.slope_one(ax, list(drifts), means[-1])
-        if experiment != "relu":
-            ax.annotate(
-                "slope 1", (min(drifts), means[0]), (8, -5), textcoords="offset points", color="0.4"
-            )
+        at = (max(drifts), means[-1])
+        text = {"textcoords": "offset points", "va": "center", "ha": "right", "color": colour}
+        ax.annotate(name, at, shift, **text)
         rates |= set(drifts)
-        if experiment == "relu":
-            ends.append((means[-1], name, colour))
-        else:
-            label(ax, max(drifts), means[-1], name, colour, 7)
+        lowest = min(lowest, *(float(drift.min()) for drift in drifts.values()))
+    first = (min(drifts), means[0])
+    ax.annotate("slope 1", first, (8, -5), textcoords="offset points", color="0.4")
     style.loglog(ax, [min(rates), max(rates)])
-    label_ends(ax, ends)
-    ax.set(xlabel="learning rate", ylabel="drift over squared norms")
-    ax.set_title("Only the off-diagonal outlasts small steps")
+    ax.set(xlabel="learning rate", ylabel="drift over squared norms", ylim=(lowest / 2, 1))
+    ax.set_title("Only off-diagonal drift remains")
 
 
 def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> None:
@@ -118,11 +115,10 @@ def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> Non
     run = {"init_scale": 0, "seed": list(change["seed"].values).index(style.median_seed(change))}
     start, end = _imbalance(cell, run, 0), _imbalance(cell, run, -1)
     high = float(max(abs(start).max(), abs(end).max()))
-    parts = style.split(ax, 1, 3, sharey=True)[0]
-    for part, matrix, name in zip(
-        parts, (start, end, end - start), ("$C$ at the start", "at the end", "change"), strict=True
-    ):
-        image = style.heat(part, matrix, -high, high, aspect="equal")
+    parts = style.split(ax, 1, 3, sharey=True, wspace=0.06)[0]
+    names = ("$C$ at the start", "at the end", "change (boxes: diagonal)")
+    for part, matrix, name in zip(parts, (start, end, end - start), names, strict=True):
+        image = style.heat(part, matrix, -high, high)
         part.set_title(name, loc="center")
         part.spines[["top", "right"]].set_visible(True)
     for unit in range(len(start)):
@@ -131,8 +127,8 @@ def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> Non
     largest = float(gap.max())
     apart = "rounding error" if largest < ROUNDING else f"up to {largest:.0%}"
     parts[1].set_xlabel(f"rates of both parts differ by {apart}")
-    bar = ax.figure.figure.colorbar(image, ax=list(parts), pad=0.02, aspect=12, shrink=0.8)
-    bar.set_label("entry")
+    bar = ax.figure.figure.colorbar(image, ax=list(parts), pad=0.02, aspect=12)
+    bar.set_label("entry of $C$")
 
 
 def _imbalance(

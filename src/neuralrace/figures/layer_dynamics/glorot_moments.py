@@ -26,6 +26,9 @@ from neuralrace.theory.balance import expected_imbalance, glorot_squared_norm
 COLOURS = {"product": style.categorical(0), "standard": style.categorical(1)}
 NAMES = {"product": "$1/(n_{l-1}n_l)$, as printed", "standard": "$2/(n_{l-1}+n_l)$, as cited"}
 """Entry variance by its name in the initialiser."""
+EXPECTED: dict[str, Any] = {"color": "black", "marker": "+", "markersize": 8, "linestyle": ""}
+EXPECTED |= {"zorder": 4}
+MEAN: dict[str, Any] = {"marker": "^", "markersize": 5, "linestyle": ""}
 
 
 @Figure(
@@ -43,14 +46,10 @@ NAMES = {"product": "$1/(n_{l-1}n_l)$, as printed", "standard": "$2/(n_{l-1}+n_l
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Entry variances and expectations."""
+    """Entry variances."""
     return [
-        *(
-            style.handle(f"variance {NAMES[variance]}", color=COLOURS[variance], linewidth=4)
-            for variance, _ in _cells(results)
-        ),
-        style.handle("expected", **style.THEORY),
-        style.handle("Basu et al.: expected", **style.PAPER),
+        style.handle(f"variance {NAMES[variance]}", color=COLOURS[variance], linewidth=4)
+        for variance, _ in _cells(results)
     ]
 
 
@@ -67,7 +66,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         dots: dict[str, Any] = {"color": COLOURS[variance], "alpha": 0.3, "markeredgewidth": 0}
         ax.plot(first, second, ".", markersize=1.6, rasterized=True, **dots)
         below, above = (value**0.5 for value in _expected(cell)[:2])
-        ax.plot([below], [above], color="black", marker="+", markersize=8, zorder=4)
+        ax.plot([below], [above], **EXPECTED)
         gap = float(_first(cell, "initial_norm_gap").mean())
         under = float(second.min()) - 0.05
         text = f"mean gap {gap:.2f}"
@@ -75,6 +74,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     high = max(ax.get_xlim()[1], ax.get_ylim()[1])
     ax.plot([0, high], [0, high], **style.PAPER)
     ax.set(xlim=(0, high), ylim=(0, high), xlabel="$|W_1|$", ylabel="$|W_2|$")
+    names = {"root of expected square": EXPECTED, "Basu et al.: equal": style.PAPER}
+    ax.legend(handles=[style.handle(name, **props) for name, props in names.items()])
     ax.set_title("Norms of a draw are unequal")
 
 
@@ -90,9 +91,16 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.hist(values, bins, color=COLOURS[variance], alpha=0.55)
         (first, second, *_), (below, mid, above, *_) = _expected(cell), layer_widths(cell)
         ax.axvline(expected_imbalance(first, second, below, mid, above), **style.THEORY)
-        mean = {"color": COLOURS[variance], "marker": "^", "markersize": 5, "clip_on": False}
-        ax.plot([float(values.mean())], [0], **mean, zorder=5)
-    ax.set(xscale="log", xlabel="$|C|_F^2$", ylabel="draws")
+        mean = MEAN | {"color": COLOURS[variance], "clip_on": False, "zorder": 5}
+        ax.plot([float(values.mean())], [0], **mean)
+    ax.set(xscale="log", xlabel="$|C|_F^2$", ylabel="draws", ylim=(0, 1.3 * ax.get_ylim()[1]))
+    ax.legend(
+        handles=[
+            style.handle("mean", color="0.3", **MEAN),
+            style.handle("formula", **style.THEORY),
+        ],
+        loc="upper center",
+    )
     ax.set_title("The mean of $|C|_F^2$ is not zero")
 
 
@@ -100,7 +108,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     r"""Norm of :math:`C` over the sum of those of :math:`W_2^\top W_2` and :math:`W_1W_1^\top`, in
     60 starts of the network with two layers, with the median; the paper expects it near zero.
     """
-    ax.set(ylim=(-0.02, 1), xlim=(-0.6, 1.6), ylabel="$|C|_F$ over its parts")
+    ax.set(ylim=(-0.02, 1), xlim=(-0.6, 1.6), ylabel="$|C|_F$ over sum of its parts")
     for column, (experiment, variance) in enumerate(zip(VARIANCES, COLOURS, strict=True)):
         cell = networks(results, experiment)[0]
         share = (
@@ -108,6 +116,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         )
         style.single_runs(ax, column, share, 0.3, color=COLOURS[variance], marker="o", markersize=2)
     ax.axhline(0, **style.PAPER)
+    ax.text(0.5, 0.02, "Basu et al.", color=style.PAPER["color"], ha="center")
     ax.set_xticks(range(2), ["printed", "cited"])
     ax.set_xlabel("entry variance")
     ax.set_title("$C$ is not small")

@@ -7,7 +7,6 @@ weights, where modes shrink, it moves away from 1 (a). That layers evolve mode b
 holds at any depth (c).
 """
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -37,17 +36,18 @@ from neuralrace.results.gram import diagonal, vectors
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Eq. 13, and both limits."""
+    """Modes, prediction and what the paper expects."""
     return [
-        style.handle("eq. 13", **style.THEORY),
-        style.handle("equal", **style.GUIDE),
-        style.handle("Basu et al.: limit", **style.PAPER),
+        *style.mode_handles(results.cell("unequal_layers").strength),
+        style.handle("prediction", **style.THEORY),
+        style.handle("Basu et al.: ratio 1", **style.PAPER),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Ratio of the larger to the smaller of two layers in each of three modes, from three scales of
-    the start: weights below, near and above those that are learned. Lines are means over 5 runs.
+    the start: weights below, near and above those that are learned. Lines are means over 5 runs;
+    dashed is eq. 13.
     """
     cell = results.cell("unequal_layers")
     encoder, decoder, _ = vectors(cell)
@@ -55,17 +55,16 @@ def panel_a(results: Results, ax: Axes) -> None:
     ratios = ratios.where(ratios >= 1, 1 / ratios)
     strengths = cell.get("theory", "layer_strength")
     theory = strengths.max("layer") / strengths.min("layer")
-    time, modes = cell.flow_time, list(style.mode_colours(cell.strength))
-    end = style.settling_time(ratios.isel(init_scale=1).sel(mode=modes), time)
-    ends, scales = [], ratios["init_scale"].values
-    for index, scale in enumerate(scales):
-        colour = style.categorical(index)
-        for mode in modes:
+    time, colours = cell.flow_time, style.mode_colours(cell.strength)
+    end = style.settling_time(ratios.isel(init_scale=1).sel(mode=list(colours)), time)
+    ends = []
+    for scale in ratios["init_scale"].values:
+        for mode, colour in colours.items():
             at = {"init_scale": scale, "mode": mode}
             ax.plot(time, ratios.sel(at).mean("seed"), **line(colour, 2.2))
             ax.plot(time, theory.sel(at).mean("seed"), **style.THEORY)
-        last = ratios.sel(init_scale=scale, mode=modes).isel(time=-1).mean("seed")
-        ends.append((float(last.mean()), f"scale {scale:g}", colour))
+        last = ratios.sel(init_scale=scale, mode=list(colours)).isel(time=-1).mean("seed")
+        ends.append((float(last.mean()), f"init scale {scale:g}", "0.2"))
     ax.axhline(1, **style.PAPER)
     ax.set(xlabel=r"time (units of $\tau$)", ylabel="larger over smaller layer", xlim=(0, end))
     ax.set(yscale="log", ylim=(0.9, None))
@@ -76,33 +75,34 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Ratio at the end against the limit that the conserved difference and the singular value give,
-    for each mode, scale (in the colours of a) and run.
+    r"""Ratio at the end against its prediction, :math:`(\delta + \sqrt{\delta^2 + 4 s^2})/2s`, for
+    each mode, scale (by marker) and run; on the dashed line both are equal.
     """
     cell = results.cell("unequal_layers")
-    ends = cell.get("metrics", "final_layer_ratio").sel(
-        mode=list(style.mode_colours(cell.strength))
-    )
+    colours = style.mode_colours(cell.strength)
+    ends = cell.get("metrics", "final_layer_ratio").sel(mode=list(colours))
     limits = ends / cell.get("metrics", "final_layer_ratio_over_limit")
     high = 1.2 * float(ends.max())
-    ax.plot([0.9, high], [0.9, high], **style.GUIDE)
-    for index in range(ends.sizes["init_scale"]):
-        at = {"init_scale": index}
-        props = {"color": style.categorical(index), "marker": style.marker(index)}
-        x, y = (np.ravel(values.isel(at).values) for values in (limits, ends))
-        ax.plot(x, y, linestyle="", alpha=0.7, **props)
+    for index, scale in enumerate(ends["init_scale"].values):
+        dots = {"marker": style.marker(index), "linestyle": "", "alpha": 0.7}
+        for mode, colour in colours.items():
+            at = {"init_scale": scale, "mode": mode}
+            ax.plot(limits.sel(at), ends.sel(at), color=colour, **dots)
+        ax.plot([], [], color="0.3", label=f"{scale:g}", **dots)
+    ax.plot([0.9, high], [0.9, high], **style.THEORY)
     ax.axhline(1, **style.PAPER)
     ax.set(xscale="log", yscale="log", xlim=(0.9, high), ylim=(0.9, high))
-    ax.set(xlabel=r"limit from $\delta$ and $s$", ylabel="ratio at the end")
+    ax.set(xlabel="predicted ratio", ylabel="ratio at the end")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks([1, 2, 4, 8], ["1", "2", "4", "8"])
         axis.set_ticks([], minor=True)
-    ax.set_title("The conserved difference sets it")
+    ax.legend(title="init scale", loc="upper left", handlelength=1)
+    ax.set_title("Conservation predicts the ratio")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Mode strengths of a network with four aligned layers of unequal strength, labelled by
-    singular value; mean and range over 5 runs.
+    """Mode strengths of a network with four aligned layers of unequal strength; mean and range over
+    5 runs, and eq. 13 (dashed).
     """
     cell = results.cell("decoupled_modes")
     modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)

@@ -97,7 +97,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     cells = [*results.cells("small_weights"), networks(results, "growth")[0]]
     for name, text, height, colour in (
         ("spectral_gap_over_written_bound", "over $|C|_2$, as printed", 0.8, style.categorical(1)),
-        ("spectral_gap_over_bound", r"over $\sqrt{|C|_2}$", 0.15, style.categorical(2)),
+        ("spectral_gap_over_bound", r"over $\sqrt{|C|_2}$", 0.15, style.categorical(0)),
     ):
         ratios = xr.concat(
             [cell.get("metrics", name).isel(pair=0) for cell in cells], "init_scale", join="inner"
@@ -105,6 +105,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, ratios["init_scale"], ratios, color=colour)
         label(ax, 0.45, height, text, colour, xycoords="axes fraction")
     ax.axhline(1, **style.THEORY)
+    ax.text(0.98, 1.1, "bound", transform=ax.get_yaxis_transform(), ha="right", va="bottom")
     scales = ratios["init_scale"].values
     ax.set(xscale="log", yscale="log", xlim=(scales.min(), scales.max()))
     ax.set(xlabel="init scale", ylabel="largest gap over bound")

@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.ends import label_ends
-from neuralrace.figures.layers import VARIANCES, depth, line, networks, unit_scale
+from neuralrace.figures.layers import VARIANCES, depth, label, line, networks, unit_scale
 from neuralrace.results.cells import Results
 
 COLOURS = {"growth": style.categorical(0), "growth_standard": style.categorical(1)}
@@ -63,8 +63,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The largest distance of a layer's growth from the mean over layers, over that mean, in each
-    of 60 runs, with the median. In the shade layers grow alike; above the line some layer grows by
-    less than half of the mean, or by more than one and a half times.
+    of 60 runs, with the median. Below the lower line layers grow alike, to a tenth; above the upper
+    one some layer grows by less than half of the mean, or by more than one and a half times.
     """
     ax.set(ylim=(0, 0.65), ylabel="furthest layer from the mean growth")
     depths: list[int] = []
@@ -75,17 +75,16 @@ def panel_c(results: Results, ax: Axes) -> None:
             style.single_runs(ax, depth(cell) + shift, off, 0.15, **dots)
             depths.append(depth(cell))
     left, right = min(depths) - 0.5, max(depths) + 0.5
-    ax.axhspan(0, NEAR, color="0.9", linewidth=0, zorder=0)
-    ax.axhline(ROGUE, **style.GUIDE)
-    ax.text(left + 0.05, ROGUE - 0.01, "half of the mean", va="top")
-    ax.text(right - 0.05, 0.01, "alike", ha="right")
+    for level, name in ((NEAR, "a tenth\nof the mean"), (ROGUE, "half of\nthe mean")):
+        ax.axhline(level, **style.GUIDE)
+        label(ax, right, level, name, "0.4")
     ax.set(xlim=(left, right), xticks=sorted(set(depths)), xlabel="layers")
     handles = [
         style.handle(f"variance {name}", color=COLOURS[key], marker=marker, linestyle="")
         for (key, name), marker in zip(VARIANCES.items(), "os", strict=True)
     ]
     ax.legend(handles=handles, loc="upper left", handlelength=1)
-    ax.set_title("Printed variance: alike at every depth")
+    ax.set_title("Printed variance: more alike at every depth")
 
 
 def _growth(

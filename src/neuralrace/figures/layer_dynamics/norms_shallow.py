@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.ends import label_ends
-from neuralrace.figures.layers import line, networks
+from neuralrace.figures.layers import label, line, networks
 from neuralrace.results.cells import Results
 from neuralrace.theory.growth_bound import QUOTED_KAPPA1, QUOTED_KAPPA2
 
@@ -42,16 +42,15 @@ def legend(results: Results) -> style.Handles:
     return [
         style.BAND,
         style.handle("theory", **style.THEORY),
-        style.handle("Basu et al.", **style.PAPER),
+        style.handle("Basu et al., as read", **style.PAPER),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Frobenius norms of both layers, of their product, and the product of their norms, in the run
     whose layers start as far apart as in the median one; dashed is the bound of eq. 17, with the
-    constants that the paper quotes, in the upper part on a smaller scale.
+    constants that the paper quotes.
     """
-    above, below = style.split(ax, 2, 1, sharex=True, height_ratios=(1, 3.2), hspace=0.06)[:, 0]
     cell = networks(results, "growth")[0]
     time, norms = cell.flow_time, cell.get("trajectory", "layer_norm").isel(init_scale=0)
     run = {"seed": style.median_seed(_gap(norms).isel(time=0))}
@@ -63,25 +62,23 @@ def panel_a(results: Results, ax: Axes) -> None:
     last = {"time": int(np.searchsorted(time.values, end)) - 1}
     first, second = (norms.sel(run | {"layer": layer}) for layer in (1, 2))
     target = float(np.linalg.norm(cell.data.sigma_yx))
-    below.axhline(target, color=TARGET, linewidth=0.8)
-    ends: list[tuple[float, str, Any]] = [(target, r"$|\Sigma^{yx}|$", TARGET)]
-    for curve, colour, name, dashes in (
-        (second, SECOND, "$|W_2|$", "-"),
-        (first, FIRST, "$|W_1|$", (0, (2, 1))),
-        (product, PRODUCT, "$|W_2W_1|$", "-"),
-        (factors, NORMS, "$|W_1||W_2|$", "-"),
+    ax.axhline(target, color=TARGET, linewidth=0.8)
+    ax.plot(time, bound, **style.THEORY)
+    ends: list[tuple[float, str, Any]] = [
+        (target, r"$|\Sigma^{yx}|$", TARGET),
+        (float(bound.isel(last)), "bound,\neq. 17", "black"),
+    ]
+    for curve, colour, name, width in (
+        (second, SECOND, "$|W_2|$", 4.5),
+        (first, FIRST, "$|W_1|$", 1.5),
+        (product, PRODUCT, "$|W_2W_1|$", 3),
+        (factors, NORMS, "$|W_1||W_2|$", 3),
     ):
-        below.plot(time, curve, **line(colour) | {"linestyle": dashes})
+        ax.plot(time, curve, **line(colour, width))
         ends.append((float(curve.isel(last)), name, colour))
-    top = 1.1 * max(target, float(factors.max()))
-    for part in (above, below):
-        part.plot(time, bound, **style.THEORY)
-    above.set_ylim(top, max(1.1 * float(bound.max()), 1.5 * top))
-    above.spines["bottom"].set_visible(False)
-    above.tick_params(bottom=False, labelbottom=False)
-    below.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end), ylim=(0, top))
-    label_ends(above, [(float(bound.isel(last)), "bound,\neq. 17", "black")])
-    label_ends(below, ends)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end))
+    ax.set_ylim(0, 1.05 * max(target, float(factors.max()), float(bound.max())))
+    label_ends(ax, ends)
     ax.set_title("Both layers grow together, below the bound")
 
 
@@ -100,8 +97,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.over_seeds(ax, time, gap / start, color="0.4")
     ax.plot(time, (trace / total / start).mean("seed"), **style.THEORY)
     ax.axhline(1, **style.PAPER)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="gap over its start", ylim=(0, None))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="gap $||W_2| - |W_1||$ over start", ylim=(0, None))
     ax.set_xlim(0, _end(norms, time))
+    label(ax, _end(norms, time), 1, "as read", "0.35")
     ax.set_title("They come closer as they grow")
 
 
@@ -117,8 +115,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     end = _end(product, time)
     ends = []
     for ratio, colour, name, quoted in (
-        (target / product, TARGET, r"$\kappa_1$", QUOTED_KAPPA1),
-        (product / strength, PRODUCT, r"$\kappa_2$", QUOTED_KAPPA2),
+        (target / product, "0.2", r"$\kappa_1$", QUOTED_KAPPA1),
+        (product / strength, "0.5", r"$\kappa_2$", QUOTED_KAPPA2),
     ):
         props: dict[str, Any] = {"color": colour}
         style.over_seeds(ax, time, ratio, **props)

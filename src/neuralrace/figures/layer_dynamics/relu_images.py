@@ -97,10 +97,10 @@ def panel_c(results: Results, ax: Axes) -> None:
         cell.get("trajectory", name).isel(init_scale=0).sel(pairs).rename(seed="run")
         for name in ("rate_gap", "relative_rate_gap")
     )
-    ends: list[tuple[float, str, style.Colour]] = []
+    ends: list[tuple[float, str, style.Colour | str]] = []
     for values, name, colour in (
-        (gap / gap.max("time"), "over its\npeak", style.categorical(0)),
-        (relative, "over the\nrates", style.categorical(3)),
+        (gap / gap.max("time"), "gap over\nits peak", "0.45"),
+        (relative, "gap over\nthe rates", style.COLOURS["relu"]),
     ):
         style.over_seeds(ax, gap["time"], values.stack(seed=("run", "pair")), color=colour)
         ends.append((float(values.isel(time=-1).mean()), name, colour))
