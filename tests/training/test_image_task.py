@@ -154,8 +154,8 @@ def test_moments_serve_any_number_of_hidden_layers(made, hidden):
 
 
 def test_a_batch_of_all_images_has_the_loss_of_moments(made):
-    task, network, data, per_run = made(run_of())
-    on_samples = run_of({**MOMENTS, "batch": {"name": "mini", "size": 8}}).task()
+    task, network, data, _ = made(run_of())
+    on_samples, _, _, per_run = made(run_of({**MOMENTS, "batch": {"name": "mini", "size": 8}}))
     assert not on_samples.on_moments
     shown, there = on_samples.batch(data, jnp.arange(IMAGES)), on_pixels(task, network)
     np.testing.assert_allclose(
@@ -208,11 +208,19 @@ def test_cross_entropy_is_the_mean_over_trained_pairs(made, activation):
 
 
 def test_partners_are_the_trained_pairs(made):
-    _, _, _, per_run = made(run_of())
+    _, _, _, per_run = made(run_of(MINI))
     for row, partners in zip(
         np.asarray(per_run["mask"]), np.asarray(per_run["partners"]), strict=True
     ):
         np.testing.assert_array_equal(np.flatnonzero(row), partners)
+
+
+def test_cells_with_other_numbers_of_pairs_share_a_program_on_moments(monkeypatch):
+    monkeypatch.setattr(trainer, "_PROGRAMS", {})
+    for share in (0.25, 0.5):
+        pairs = {"name": "random_regular", "share": share}
+        train(run_of(network=IMAGES_RUN["network"] | {"hidden": [12, 10], "pairs": pairs}))
+    assert len(trainer._PROGRAMS) == 1
 
 
 @pytest.mark.parametrize("parts", [7, 1757, 5000])

@@ -236,8 +236,10 @@ def _solve(
     answers: dict[str, Arrays] = {}
     left_out: dict[str, list[str]] = {}
     problem = Problem(cell, record_steps(cell)[0])
-    no_baselines = [name for name, entry in SOLUTIONS.items() if not entry.declaration.baseline]
-    for name in no_baselines if automatic else cell.solutions:
+    names = cell.solutions
+    if automatic:
+        names = [name for name, entry in SOLUTIONS.items() if not entry.declaration.baseline]
+    for name in names:
         requirements = SOLUTIONS[name].declaration.requires
         if automatic and (reason := unmet(cell, requirements, data=True)):
             of_network = [n for n in requirements.split() if {*n.split("|")} & OF_NETWORK]

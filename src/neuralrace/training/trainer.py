@@ -334,7 +334,7 @@ class Trainer:
             members = jax.lax.fori_loop(first, first + every, one_step, members)
 
             def with_record() -> dict[str, Array]:
-                record = self.observe_all(self.observables, members, fixed, data, first + every)
+                record = self._observed(members, fixed, data, first + every)
                 return {name: series[name].at[row].set(value) for name, value in record.items()}
 
             series = jax.lax.cond(records > 0, with_record, lambda: series)
@@ -350,8 +350,15 @@ class Trainer:
     @cached_property
     def _record(self) -> dict[str, jax.ShapeDtypeStruct]:
         """Shapes of one record."""
-        observe = partial(self.observe_all, self.observables)
-        return jax.eval_shape(observe, *self.shapes, self.data, NUMBER)
+        return jax.eval_shape(self._observed, *self.shapes, self.data, NUMBER)
+
+    @cached_property
+    def _observed(self) -> Callable[..., dict[str, Array]]:
+        """`observe_all` of a record; one jitted function, so that it is traced once.
+
+        It is inlined, as a call would use all its arguments, the initial weights too.
+        """
+        return jax.jit(partial(self.observe_all, self.observables), inline=True)
 
     @property
     def rows(self) -> int:

@@ -57,16 +57,11 @@ class DomainTask(Task):
         """The trained pairs of each run.
 
         Returns:
-            `mask`: 1 where a pair is trained; `share`: weight of each pair in the loss; `partners`:
-            output domains that each input domain is trained with, (seed, domain, partner).
+            `mask`: 1 where a pair is trained; `share`: weight of each pair in the loss.
         """
-        masks = np.stack([self.spec.mask(self.count, seed) for seed in seeds])
-        trained = masks.astype(float)
-        return {
-            "mask": trained,
-            "share": trained / trained.sum(axis=(1, 2), keepdims=True),
-            "partners": np.nonzero(masks)[2].reshape(len(masks), self.count, -1),
-        }
+        masks = [self.spec.mask(self.count, seed) for seed in seeds]
+        trained = np.stack(masks).astype(float)
+        return {"mask": trained, "share": trained / trained.sum(axis=(1, 2), keepdims=True)}
 
     def _initial(
         self,
@@ -187,6 +182,17 @@ class ImageTask(DomainTask):
     def items(self) -> int:
         """Number of images; each is used in all input domains at once."""
         return self.domains.items
+
+    def per_run(self, seeds: Sequence[int]) -> dict[str, np.ndarray]:
+        """See `DomainTask.per_run`; for batches of images, also `partners`.
+
+        They are the output domains that each input domain is trained with, (seed, domain, partner).
+        """
+        arrays = super().per_run(seeds)
+        if not self.on_moments:  # cells with other numbers of pairs share a program on moments
+            partners = np.nonzero(arrays["mask"])[2]
+            arrays["partners"] = partners.reshape(len(seeds), self.count, -1)
+        return arrays
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`; on moments, encoders are along the eigenvectors of their domain."""
