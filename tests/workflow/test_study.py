@@ -160,6 +160,17 @@ def test_every_figure_and_claim_of_the_papers_is_planned(tmp_path, monkeypatch):
             assert study.variant_seconds(group, experiment) > 0
 
 
+def test_claims_of_one_paper_are_planned_alone(tmp_path, monkeypatch):
+    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    paper = Study({"only": ["deep_linear"]}, [])
+    assert paper.claims_files == ["config/deep_linear/claims.yaml"]
+    assert {file.split("/")[1] for file in paper.claim_inputs()} == {"deep_linear"}
+    part = Study({"only": ["deep_linear/staircase"]}, [])
+    with pytest.raises(UserError, match="matches no cell"):
+        part.claim_inputs()
+
+
 # Configuration files ----------------------------------------------------------------------------
 
 
