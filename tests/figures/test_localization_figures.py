@@ -209,7 +209,8 @@ def class_cells(results: Results, panel) -> list:
 def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path: Path):
     rng = np.random.default_rng(0)
     panels = (classes.panel_a, classes.panel_b, classes.panel_c, classes.panel_d)
-    shown = {cell.name for panel in panels for cell in class_cells(results, panel)}
+    cells = results.cells("relu_low_gain")
+    shown = {cell.name for panel in panels for cell in [*cells, *class_cells(results, panel)]}
     for cell in results.values():
         if cell.name in shown:
             metrics = cell.metrics.copy()
@@ -244,7 +245,7 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
                 np.testing.assert_allclose(localised, [share.min(), share.max()])
                 share = 1 - smallest_scale(cell.metrics["oscillating_share"])
                 np.testing.assert_allclose(oscillating, [share.min(), share.max()])
-    assert names[classes.panel_b][:2] == ["biases", "biases, cross-entropy"]
+    assert names[classes.panel_b][:2] == ["biases", "cross-entropy"]
     assert names[classes.panel_b][-1] == "trained readout"
     assert {"erf", "erf, $b_2$ = 1/2", "sigmoid, no biases"} <= set(names[classes.panel_c])
     assert names[classes.panel_d][0] == "ReLU"

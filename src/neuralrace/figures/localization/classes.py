@@ -52,7 +52,7 @@ ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
 )
 def legend(results: Results) -> style.Handles:
     """Classes, and the lines of ranges."""
-    return [*class_handles(), style.handle("range of each border", **RANGES[-1])]
+    return [*class_handles(), style.handle("range over runs", **RANGES[-1])]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -66,9 +66,11 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """ReLU networks with biases, with cross-entropy, and with a trained readout."""
+    """ReLU networks with biases and squared error, with biases and cross-entropy, and with a
+    trained readout.
+    """
     cells = [*results.cells("relu_biases"), *results.cells("trained_readout")]
-    ax.set_title("They do so unless the readout is trained")
+    ax.set_title("ReLU units do not localise with trained readout")
     _bars(ax, _by_name(cells, _variety))
 
 
@@ -119,7 +121,7 @@ def _variety(cell: CellResults) -> str:
     network = _network(cell)
     if network.readout != "mean":
         return "trained readout"
-    return "biases" + ", cross-entropy" * (cell.spec.training.loss.name == "cross_entropy")
+    return "cross-entropy" if cell.spec.training.loss.name == "cross_entropy" else "biases"
 
 
 def _activation(cell: CellResults) -> str:

@@ -74,7 +74,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = results.cells("single_pulse")[0]
     widths = width_labels(cell)
     _samples(cell, ax, [f"width {width}" for width in widths])
-    ax.set_title("Pulses: some neighbours")
+    ax.set_title("Pulses: a run of ones")
 
 
 def panel_d(results: Results, ax: Axes) -> None:

@@ -37,14 +37,11 @@ STYLES: dict[str, dict[str, Any]] = {
 """Markers of marginals; hollow markers may lie around others."""
 PLACES: dict[str, tuple[tuple[int, int], str]] = {
     "erf": ((7, -2), "left"),
-    "ising": ((7, -2), "left"),
+    "ising": ((0, -12), "center"),
     "gaussian": ((5, 8), "left"),
     "laplace": ((3, 7), "right"),
 }
 """Places of names beside their points, in points, and how they are aligned."""
-NAMED = (-1.9, -1)
-"""Excess kurtoses between which gains are named: at smaller ones points lie on each other, at
-larger ones nothing localises."""
 KURTOSIS = r"excess kurtosis $\kappa$ of an input"
 
 
@@ -88,9 +85,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of units that are localised, by excess kurtosis; bars are ranges over seeds.
 
-    Dots are erf at the gains of a, of which those that localise are named.
+    Dots are erf at the gains of a.
     """
-    _draw(ax, results, "localised_share")
+    _draw(ax, results, "localised_share", (-1.5, -1))
     ax.set(xlabel=KURTOSIS, ylabel="share of localised units", ylim=(-0.03, 1.05))
     ax.set_title("Only strongly negative kurtosis localises")
 
@@ -100,9 +97,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.axhline(1, **style.GUIDE)
     at = {"ha": "right", "va": "top", "color": "0.45", "fontsize": 6.5}
     ax.text(0.99, 0.985, "random phases", transform=ax.get_yaxis_transform(), **at)
-    _draw(ax, results, "participation_ratio")
+    _draw(ax, results, "participation_ratio", (-1.9, -1))
     ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
-    ax.set_title("Its bumps exceed noise of their spectrum")
+    ax.set_title("Bumps beyond their spectrum need saturated inputs")
 
 
 def _cells(results: Results) -> list[CellResults]:
@@ -119,12 +116,15 @@ def _rounded(cell: CellResults) -> float:
     return round(process(cell).marginal.kurtosis, 1) + 0.0
 
 
-def _draw(ax: Axes, results: Results, measure: str) -> None:
-    """Draws a measure of final receptive fields by kurtosis."""
+def _draw(ax: Axes, results: Results, measure: str, gains: tuple[float, float]) -> None:
+    """Draws a measure of final receptive fields by kurtosis.
+
+    Gains are named between two kurtoses; elsewhere points lie on each other, or nothing localises.
+    """
     for cell in _cells(results):
         law = process(cell).marginal
         mean = style.points(ax, law.kurtosis, metric(cell, measure), **STYLES[law.name])
-        if not isinstance(law, Erf) or NAMED[0] < law.kurtosis < NAMED[1]:
+        if not isinstance(law, Erf) or gains[0] < law.kurtosis < gains[1]:
             offset, side = PLACES[law.name]
             ax.annotate(
                 marginal_name(cell), (law.kurtosis, mean), offset,

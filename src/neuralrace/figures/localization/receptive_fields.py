@@ -57,20 +57,19 @@ def panel_a(results: Results, ax: Axes) -> None:
     shown = {lengths_label(cell) for cell in results.cells("erf")}
     cells = [*results.cells("relu"), *results.cells("relu_low_gain")]
     _grid(ax, [cell for cell in cells if lengths_label(cell) in shown])
-    gain = marginal_name(results.cells("relu")[0])
-    ax.set_title(rf"ReLU, {gain}: bumps if $\xi_1 > \xi_2$")
+    ax.set_title(rf"ReLU, {marginal_name(results.cells('relu')[0])}: bumps if $\xi_1 > \xi_2$")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same of erf networks: the shorter length has to have :math:`y = 1`."""
     _grid(ax, results.cells("erf"))
-    ax.set_title(r"erf: bumps if $\xi_1 < \xi_2$")
+    ax.set_title(rf"erf, {marginal_name(results.cells('relu')[0])}: bumps if $\xi_1 < \xi_2$")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The same of sigmoid networks, which treat both orders alike."""
     _grid(ax, results.cells("sigmoid"))
-    ax.set_title("sigmoid: bumps in either order")
+    ax.set_title(f"sigmoid, {marginal_name(results.cells('relu')[0])}: in either order")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
