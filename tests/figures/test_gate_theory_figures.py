@@ -240,7 +240,7 @@ def test_parts_are_drawn_with_their_distance_from_a_diagonal(results_of):
         for text, name in zip(row, measures, strict=True):
             off = float(means(cell, name))
             diagonal = off < fourier.NONE
-            assert text == ("diagonal" if diagonal else f"{off:.0%} off the diagonal")
+            assert text == ("diagonal" if diagonal else f"{off:.0%} off-diagonal")
     for ax in axes:
         (image,) = ax.get_images()
         shades = np.asarray(image.get_array())

@@ -223,7 +223,7 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
     names = {}
     for panel in panels:
         axes = drawn(panel, results)
-        names[panel] = [tick.get_text() for tick in axes[0].get_yticklabels()]
+        names[panel] = [tick.get_text().strip() for tick in axes[0].get_yticklabels()]
         for ax in axes:
             longer_first = ax.get_title() == classes.ORDERS[True]
             cells = [

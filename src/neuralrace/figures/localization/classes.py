@@ -139,7 +139,9 @@ def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]]) -> None:
         for row, cells in enumerate(rows.values()):
             if longer_first in cells:
                 _bar(part, cells[longer_first], row)
-        part.set_yticks(range(len(rows)), [""] * len(rows) if number else rows)
+        part.set_yticks(
+            range(len(rows)), [""] * len(rows) if number else [f"  {name}" for name in rows]
+        )
         part.tick_params(axis="y", length=0)
         part.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         part.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), xlabel="share of units")

@@ -30,7 +30,7 @@ from neuralrace.theory.frozen_gates import gated_moments
 MISSED = {
     "one gate": "one gate",
     "all gates": "all gates",
-    "all gates, other start": "all gates,\nother start",
+    "all gates, other start": "all gates, basis\nof another run",
 }
 NONE = 1e-10
 """Shares up to this value are rounding error."""
@@ -44,7 +44,7 @@ Matrix = Float[np.ndarray, "row column"]
 @Figure(
     layout="ab",
     height=3.3,
-    widths=(2.3, 1.0),
+    widths=(2.0, 1.0),
     cf={"a": "sec. 5", "b": "sec. 5"},
     reads={
         "ring": {"metrics": "block_circulance_other block_circulance_same joint_violation"},
@@ -73,7 +73,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             off = cell.get("metrics", measure)
             missed = float(off.mean("seed"))
             diagonal = missed < NONE
-            frame.set_xlabel("diagonal" if diagonal else f"{missed:.0%} off the diagonal")
+            frame.set_xlabel("diagonal" if diagonal else f"{missed:.0%} off-diagonal")
             frame.xaxis.label.set_fontweight("bold" if diagonal else "normal")
             frame.set_title(name if frame in axes[0] else "", loc="center")
         row[0].set_ylabel(_name(cell).replace(", ", ",\n"))

@@ -87,7 +87,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
     Dots are erf at the gains of a.
     """
-    _draw(ax, results, "localised_share", (-1.5, -1))
+    _draw(ax, results, "localised_share", (-1.5, -1.0))
     ax.set(xlabel=KURTOSIS, ylabel="share of localised units", ylim=(-0.03, 1.05))
     ax.set_title("Only strongly negative kurtosis localises")
 
@@ -97,7 +97,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.axhline(1, **style.GUIDE)
     at = {"ha": "right", "va": "top", "color": "0.45", "fontsize": 6.5}
     ax.text(0.99, 0.985, "random phases", transform=ax.get_yaxis_transform(), **at)
-    _draw(ax, results, "participation_ratio", (-1.9, -1))
+    _draw(ax, results, "participation_ratio", (-1.9, -1.0))
     ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
     ax.set_title("Bumps beyond their spectrum need saturated inputs")
 

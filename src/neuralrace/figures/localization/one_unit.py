@@ -45,7 +45,7 @@ SATURATING = 1
 @Figure(
     layout="aaaab;cccdd",
     height=3.9,
-    heights=(1.0, 1.1),
+    heights=(1.1, 1.0),
     cf={"a": "sec. 2.2"},
     reads={
         "one_unit prediction": {
