@@ -125,7 +125,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         frozen_gates.draw_relu(ax, metric(cell, "relu_fresh_loss"))
     _logarithmic(ax.yaxis)
     ax.set(
-        xlabel="share of precision between pathways",
+        xlabel="precision between pathways (0: diagonal)",
         xlim=(-0.03, 0.86),
         ylabel="loss on fresh samples",
     )
