@@ -27,6 +27,9 @@ with style.rc_context():
     NOT_APPLYING = Patch(
         facecolor="white", edgecolor="0.7", hatch="////", label="does not apply", linewidth=0
     )
+    EMPTY = Patch(facecolor="0.94", label="does not apply, or predicts no loss", linewidth=0)
+    BEST: dict[str, Any] = {"fill": False, "edgecolor": style.categorical(4), "linewidth": 1.5}
+    BEST_HANDLE = Patch(label="best theory of a task", **BEST)
     CONTOUR = style.handle("error of a tenth", color="black", linewidth=0.9)
     AT_START = style.handle("error of a tenth before the first step", **style.THEORY)
     """Legend handles."""
@@ -35,7 +38,8 @@ with style.rc_context():
 def draw_board(board: xr.DataTree) -> Figure:
     """Loss error of every entry on every task, the median over the task's grid.
 
-    Dark is good. Hatched: the entry does not apply, or does not predict the loss.
+    Dark is good. Light grey: the entry does not apply, or does not predict the loss. Frames are
+    around the theory with the least error on a task; baselines have none.
 
     Args:
         board: result of `neuralrace.board.build.board`.
@@ -51,13 +55,28 @@ def draw_board(board: xr.DataTree) -> Figure:
             ink = "black" if error >= GOOD else "white"
             text = f"{error:.2f}".lstrip("0") if error < LEVELS[-1] else ">1"
             ax.text(column, row, text, color=ink, ha="center", va="center", fontsize=6)
+        ax.set_facecolor(EMPTY.get_facecolor())
+        theories = np.array([name not in BASELINES for name in table["entry"].values])
+        errors = np.where(theories[:, None] & np.isfinite(table.values), table.values, np.inf)
+        for column in np.flatnonzero(np.isfinite(errors).any(axis=0)):
+            place = (column - 0.5, int(errors[:, column].argmin()) - 0.5)
+            ax.add_patch(Rectangle(place, 1, 1, zorder=4, **BEST))
         ax.tick_params(axis="x", rotation=90)
-        for place in _changes([board[str(name)].attrs["family"] for name in table["task"].values]):
-            ax.axvline(place, color="black", linewidth=0.6)
+        ax.tick_params(length=0)
+        ax.set_ylabel("theories, and baselines below the line")
+        ax.set_xlabel("tasks by family; on the right those drawn for this board")
+        for attribute, width in (("family", 0.6), ("held_out", 1.2)):
+            groups = [board[str(name)].attrs[attribute] for name in table["task"].values]
+            for place in _changes(groups):
+                ax.axvline(place, color="black", linewidth=width)
         for place in _changes([name in BASELINES for name in table["entry"].values]):
             ax.axhline(place, color="black", linewidth=1.2)
-        ax.set_title("Error of the loss, median over each task's grid; hatched: does not apply")
-        figure.colorbar(image, ax=ax, label="error of the loss", pad=0.01, aspect=40)
+        holds = int((errors.min(axis=0) < GOOD).sum())
+        count = table.sizes["task"]
+        ax.set_title(f"A theory predicts the loss within a tenth on {holds} of {count} tasks")
+        figure.legend(handles=[BEST_HANDLE, EMPTY], loc="outside lower left", ncols=2)
+        label = "error of the loss, median over the grid of a task"
+        figure.colorbar(image, ax=ax, label=label, pad=0.01, aspect=40)
     return figure
 
 
@@ -116,6 +135,9 @@ def _task(ax: Axes, name: str, scores: xr.Dataset) -> AxesImage:
     )
     scales = [f"{scale:.2g}" for scale in scores["init_scale"].values]
     image = _errors(ax, error, list(scores["value"].values), scales)
+    for row, column in np.argwhere(np.isnan(error)):
+        place = (column - 0.5, row - 0.5)
+        ax.add_patch(Rectangle(place, 1, 1, facecolor="white", edgecolor="0.8", hatch="////", lw=0))
     ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel("init scale")
     keys = [key.removesuffix(".name") for key in scores.attrs["axis"].split(", ")]
@@ -130,12 +152,9 @@ def _task(ax: Axes, name: str, scores: xr.Dataset) -> AxesImage:
 def _errors(
     ax: Axes, errors: Float[np.ndarray, "row column"], rows: Sequence[str], columns: Sequence[str]
 ) -> AxesImage:
-    """Errors as colours, dark where they are small; hatched where there are none."""
+    """Errors as colours, dark where they are small."""
     image = style.heat(ax, np.minimum(errors, LEVELS[-1]), 0, 1, rows, columns)
     image.set_norm(BoundaryNorm(LEVELS, image.get_cmap().N))
-    for row, column in np.argwhere(np.isnan(errors)):
-        place = (column - 0.5, row - 0.5)
-        ax.add_patch(Rectangle(place, 1, 1, facecolor="white", edgecolor="0.8", hatch="////", lw=0))
     return image
 
 

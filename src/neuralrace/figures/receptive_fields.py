@@ -27,6 +27,11 @@ CLASS_STYLES: dict[str, dict[str, Any]] = {
     "oscillating": {"facecolor": style.sequential(3)[1], "hatch": "////", "edgecolor": "white"},
 }
 """Bars by class of receptive field."""
+SAMPLES: tuple[dict[str, Any], ...] = (
+    {"color": style.readable(style.categorical(4)), "marker": "o"},
+    {"color": "0.6", "marker": "s"},
+)
+"""Samples of the longer correlation length or width, and of the shorter one."""
 SPACING = 2.3
 """Distance between the zero lines of receptive fields that are drawn above each other."""
 

@@ -1,16 +1,14 @@
-r"""Shares of localised and oscillating units in every condition.
+r"""Shares of localised and oscillating units by activation, lengths, loss and gain.
 
 Bars are shares of units at the end of training, means over five runs; the left bars are those whose
 longer correlation length has :math:`y = 1`. Of the black lines, ranges over the runs, the upper one
-is where the localised units end and the lower one where the oscillating ones begin. The grey number
-is the loss at the end over that of the best constant; at 1 or more nothing is learned of inputs.
-It has a dash where it was not measured. The notes have ReLU networks localise if :math:`\xi_1 >
-\xi_2` and oscillate at short range otherwise, with squared error or cross-entropy, with biases or
-without, and sigmoid networks do as erf networks do but need their biases. They tell the classes by
-eye. Here they follow from the window that holds 90% of a unit's energy (a third of the ring or less
-if it is localised), from the cycles of its dominant frequency in that window, and from how opposite
-it is to itself further on. All of it is for units that are averaged: with a trained readout ReLU
-networks fit better, and do not localise.
+is where the localised units end and the lower one where the oscillating ones begin. The notes have
+ReLU networks localise if :math:`\xi_1 > \xi_2` and oscillate at short range otherwise, with squared
+error or cross-entropy, with biases or without, and sigmoid networks do as erf networks do but need
+their biases. They tell the classes by eye. Here they follow from the window that holds 90% of a
+unit's energy (a third of the ring or less if it is localised), from the cycles of its dominant
+frequency in that window, and from how opposite it is to itself further on. All of it is for units
+that are averaged: with a trained readout ReLU networks fit better, and do not localise.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +24,7 @@ from neuralrace.figures.receptive_fields import (
     marginal_name,
     process,
 )
-from neuralrace.figures.sweeps import cannot_draw, metric_mean
+from neuralrace.figures.sweeps import cannot_draw
 from neuralrace.networks.layered import Layered
 from neuralrace.results.cells import CellResults, Results
 
@@ -35,8 +33,6 @@ RANGES = (
     {"color": "black", "linewidth": 1.0, "solid_capstyle": "butt"},
 )
 """A white line below a black one, visible on every bar."""
-TEXT = {"color": "0.35", "fontsize": 6.5}
-"""Numbers and words beside bars."""
 ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
 """Names of the columns, by whether the longer length is first."""
 
@@ -46,17 +42,17 @@ ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
     height=4.2,
     cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1, eq. 1", "d": "sec. 1"},
     reads={
-        ("relu trained_readout erf erf_offset sigmoid erf_without_biases sigmoid_without_biases"): {
-            "metrics": "localised_share neither_share oscillating_share relative_loss"
-        },
-        "relu_low_gain relu_sizes relu_biases": {
+        (
+            "relu relu_biases relu_low_gain trained_readout erf erf_offset sigmoid "
+            "erf_without_biases sigmoid_without_biases"
+        ): {
             "metrics": "localised_share neither_share oscillating_share",
         },
     },
 )
 def legend(results: Results) -> style.Handles:
     """Classes, and the lines of ranges."""
-    return [*class_handles(), style.handle("range of each border", **RANGES[-1])]
+    return [*class_handles(), style.handle("range over runs", **RANGES[-1])]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -70,13 +66,11 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """ReLU networks with biases, with cross-entropy, of other sizes, and with a trained readout."""
-    cells = [
-        cell
-        for name in ("relu_biases", "relu_sizes", "trained_readout")
-        for cell in results.cells(name)
-    ]
-    ax.set_title("They do so unless the readout is trained")
+    """ReLU networks with biases and squared error, with biases and cross-entropy, and with a
+    trained readout.
+    """
+    cells = [*results.cells("relu_biases"), *results.cells("trained_readout")]
+    ax.set_title("ReLU units do not localise with trained readout")
     _bars(ax, _by_name(cells, _variety))
 
 
@@ -92,17 +86,11 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """All activations at the lower gain, where inputs are next to Gaussian."""
     low = results.cells("relu_low_gain")
-    gain, widest = marginal_name(low[0]), max(max(process(cell).xi) for cell in low)
-    others = [*results.cells("erf"), *results.cells("sigmoid")]
-    cells = [*low, *(cell for cell in others if marginal_name(cell) == gain)]
-
-    def name(cell: CellResults) -> str:
-        longer = max(process(cell).xi)
-        lengths = "" if longer == widest else rf", $\xi$ = {longer:g} and {min(process(cell).xi):g}"
-        return f"{_network(cell).activation.replace('relu', 'ReLU')}{lengths}"
-
+    gain, lengths = marginal_name(low[0]), {process(cell).xi for cell in results.cells("erf")}
+    cells = [*low, *results.cells("erf"), *results.cells("sigmoid")]
+    shown = [c for c in cells if marginal_name(c) == gain and process(c).xi in lengths]
     ax.set_title("At a low gain hardly any unit localises")
-    _bars(ax, _by_name(cells, name))
+    _bars(ax, _by_name(shown, lambda cell: _network(cell).activation.replace("relu", "ReLU")))
 
 
 def _by_name(
@@ -133,9 +121,7 @@ def _variety(cell: CellResults) -> str:
     network = _network(cell)
     if network.readout != "mean":
         return "trained readout"
-    if not network.bias:
-        return f"{network.hidden[0]} units"
-    return "biases" + ", cross-entropy" * (cell.spec.training.loss.name == "cross_entropy")
+    return "cross-entropy" if cell.spec.training.loss.name == "cross_entropy" else "biases"
 
 
 def _activation(cell: CellResults) -> str:
@@ -153,18 +139,17 @@ def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]]) -> None:
         for row, cells in enumerate(rows.values()):
             if longer_first in cells:
                 _bar(part, cells[longer_first], row)
-            else:
-                part.text(0.5, row, "not run", ha="center", va="center", **TEXT)
-        part.set_yticks(range(len(rows)), [""] * len(rows) if number else rows)
+        part.set_yticks(
+            range(len(rows)), [""] * len(rows) if number else [f"  {name}" for name in rows]
+        )
         part.tick_params(axis="y", length=0)
         part.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         part.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), xlabel="share of units")
         part.set_title(ORDERS[longer_first], loc="center")
-        part.text(1.03, 1.03, "loss", va="bottom", transform=part.transAxes, **TEXT)
 
 
 def _bar(ax: Axes, cell: CellResults, row: int) -> None:
-    """Draws the shares of a cell, their ranges, and the loss beside them."""
+    """Draws the shares of a cell, and their ranges."""
     draw_shares(ax, cell, row, height=0.78)
     shares = class_shares(cell)
     for position, ends in (
@@ -173,6 +158,3 @@ def _bar(ax: Axes, cell: CellResults, row: int) -> None:
     ):
         for line in RANGES:
             ax.plot([ends.min("seed"), ends.max("seed")], [position, position], **line)
-    measured = "relative_loss" in cell.metrics
-    loss = f"{metric_mean(cell, 'relative_loss'):.2f}" if measured else "\N{EN DASH}"
-    ax.text(1.03, row, loss, va="center", **TEXT)

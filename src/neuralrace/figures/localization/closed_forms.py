@@ -93,7 +93,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     equations = {name: _equations(cells[0]) for name, cells in schemes.items()}
     rows = [(name, equation) for name in schemes for equation in equations[name]]
     ax.set_title("Printed equations miss the weights, corrected ones hold")
-    ax = style.named_rows(ax, [f"eq. {equation}, {name.lower()} gates" for name, equation in rows])
+    ax = style.named_rows(ax, [f"  {name.lower()}, eq. {equation}" for name, equation in rows])
     for row, (name, equation) in enumerate(rows):
         ax.axhline(row, color="0.92", linewidth=0.6, zorder=0)
         for size, cell in zip(SIZES, schemes[name], strict=False):
@@ -168,4 +168,5 @@ def _loss(results: Results, ax: Axes, index: int) -> None:
     ax.plot(cell.flow_time, written_loss(cell).mean(axis=0), **style.PAPER)
     ax.set(xlim=(0, style.settling_time(loss, cell.flow_time)), ylim=(0, None))
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss" if index == 0 else "")
+    ax.locator_params(axis="y", nbins=4)
     ax.set_title(f"{name}: eq. 7 stalls")

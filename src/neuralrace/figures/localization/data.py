@@ -18,19 +18,21 @@ from scipy.stats import norm
 from neuralrace.datasets.base import Mixture
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.receptive_fields import POSITION_LABEL, marginal_name, process, width_labels
+from neuralrace.figures.receptive_fields import (
+    POSITION_LABEL,
+    SAMPLES,
+    marginal_name,
+    process,
+    width_labels,
+)
 from neuralrace.figures.sweeps import cannot_draw
 from neuralrace.results.cells import CellResults, Results
 
 SHOWN = 2
 """Number of samples of each class."""
-CLASSES: tuple[dict[str, Any], ...] = (
-    {"color": style.sequential(2)[0], "marker": "o"},
-    {"color": style.sequential(2)[1], "marker": "s"},
-)
 GAINS: tuple[dict[str, Any], ...] = (
-    {"facecolor": style.categorical(4), "edgecolor": "0.35", "hatch": "//////"},
-    {"facecolor": style.categorical(5)},
+    {"facecolor": "0.35", "edgecolor": "white", "hatch": "//////"},
+    {"facecolor": "0.75"},
 )
 """Fills of the distributions of one input, at the higher and at the lower gain."""
 BINS, STEEPEST = 48, 1.6
@@ -48,23 +50,23 @@ def legend(results: Results) -> style.Handles:
     """Classes and theory."""
     classes = [
         style.handle(f"$y$ = {target:g}", **props)
-        for target, props in zip(_law(results.cells("relu")[0]).targets, CLASSES, strict=True)
+        for target, props in zip(_law(results.cells("relu")[0]).targets, SAMPLES, strict=True)
     ]
-    return [*classes, style.handle("by the law, closed form", **style.THEORY)]
+    return [*classes, style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Samples of the nonlinear Gaussian process at the higher gain: inputs near two values."""
     cell = results.cells("relu")[0]
     _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in process(cell).xi])
-    ax.set_title(f"Gaussian process, {marginal_name(cell)}")
+    ax.set_title(f"{marginal_name(cell).capitalize()}: near two values")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same at the lower gain, where inputs are next to Gaussian."""
     cell = results.cells("relu_low_gain")[0]
     _samples(cell, ax, [rf"$\xi$ = {xi:g}" for xi in process(cell).xi])
-    ax.set_title(f"Gaussian process, {marginal_name(cell)}")
+    ax.set_title(f"{marginal_name(cell).capitalize()}: near Gaussian")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -72,7 +74,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = results.cells("single_pulse")[0]
     widths = width_labels(cell)
     _samples(cell, ax, [f"width {width}" for width in widths])
-    ax.set_title("Single pulses")
+    ax.set_title("Pulses: a run of ones")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -92,7 +94,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         ax.plot(x[shown], norm.pdf(z[shown]) / slope[shown], **style.THEORY)
     ax.legend(loc="upper center")
     ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, 1.35 * STEEPEST))
-    ax.set_title("High gain: inputs near two values")
+    ax.set_title("A high gain cuts off the tails")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -142,14 +144,14 @@ def _samples(cell: CellResults, ax: Axes, names: Sequence[str]) -> None:
     x, y = cell.data.x, cell.data.y[:, 0]
     rows = style.split(ax, 2, sharex=True, sharey=True)[:, 0]
     targets = _law(cell).targets
-    for row, target, props, name in zip(rows, targets, CLASSES, names, strict=True):
+    for row, target, props, name in zip(rows, targets, SAMPLES, names, strict=True):
         members = x[y == target]
         # Pulses are sorted by position, so the samples are spread over the class.
         samples = members[len(members) // 4 :: len(members) // SHOWN][:SHOWN]
         positions = np.arange(1, x.shape[1] + 1)
         row.axhline(0, **style.GUIDE | {"linewidth": 0.5})
-        for sample, line in zip(samples, style.LINES, strict=False):
-            row.plot(positions, sample, color=props["color"], linewidth=1.2, linestyle=line)
+        for sample, alpha in zip(samples, (1, 0.5), strict=False):
+            row.plot(positions, sample, color=props["color"], linewidth=1.2, alpha=alpha)
         row.set(xlim=(1, x.shape[1]), ylabel=f"$y$ = {target:g}\n{name}")
         row.set_xticks([1, x.shape[1]])
     rows[-1].set_xlabel(POSITION_LABEL)
@@ -159,7 +161,7 @@ def _moments(cell: CellResults, ax: Axes, **marks: Any) -> None:
     """Draws second moments by distance, of samples and in theory."""
     x, y = cell.data.x, cell.data.y[:, 0]
     law = _law(cell)
-    for target, closed, props in zip(law.targets, law.covariances, CLASSES, strict=True):
+    for target, closed, props in zip(law.targets, law.covariances, SAMPLES, strict=True):
         measured = around_ring(x[y == target])
         distance = np.arange(len(measured))
         ax.plot(distance, measured, linestyle="", markersize=2.6, **props | marks)

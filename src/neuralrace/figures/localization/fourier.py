@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Complex, Float
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
+from matplotlib.ticker import PercentFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
@@ -27,9 +28,9 @@ from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.frozen_gates import gated_moments
 
 MISSED = {
-    "one gate": "one gate:\nbasis lasts",
-    "all gates": "all gates:\nbasis changes",
-    "all gates, other start": "all gates, basis\nof another start",
+    "one gate": "one gate",
+    "all gates": "all gates",
+    "all gates, other start": "all gates, basis\nof another run",
 }
 NONE = 1e-10
 """Shares up to this value are rounding error."""
@@ -43,7 +44,7 @@ Matrix = Float[np.ndarray, "row column"]
 @Figure(
     layout="ab",
     height=3.3,
-    widths=(1.7, 1.0),
+    widths=(2.0, 1.0),
     cf={"a": "sec. 5", "b": "sec. 5"},
     reads={
         "ring": {"metrics": "block_circulance_other block_circulance_same joint_violation"},
@@ -60,8 +61,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
     Rows are gating schemes. Columns are the second moment behind the first gate, that behind the
     first two gates, and the norms of the blocks of the whole of A by frequencies of the joint
-    shift. Below each is the part of
-    its norm that is off the diagonal, the mean of five samples.
+    shift of pathways and inputs. Below each is the part of its norm that is off the diagonal, the
+    mean of five samples.
     """
     cells = results.cells("ring")
     axes = style.split(ax, len(cells), len(PARTS))
@@ -71,28 +72,33 @@ def panel_a(results: Results, ax: Axes) -> None:
             image = _picture(frame, part(moment))
             off = cell.get("metrics", measure)
             missed = float(off.mean("seed"))
-            frame.set_xlabel("none off" if missed < NONE else f"{missed:.2f} off")
+            diagonal = missed < NONE
+            frame.set_xlabel("diagonal" if diagonal else f"{missed:.0%} off-diagonal")
+            frame.xaxis.label.set_fontweight("bold" if diagonal else "normal")
             frame.set_title(name if frame in axes[0] else "", loc="center")
         row[0].set_ylabel(_name(cell).replace(", ", ",\n"))
-    bar = ax.figure.colorbar(image, ax=axes, aspect=30, shrink=0.8, label="size over the largest")
+    bar = ax.figure.colorbar(
+        image, ax=axes, aspect=30, shrink=0.8, label="size of entry over the largest"
+    )
     bar.set_ticks(range(-DECADES, 1), labels=[f"$10^{{{n}}}$" for n in range(-DECADES, 1)])
-    ax.set_title("Bumps and tilings: diagonal under the joint shift")
+    ax.set_title("Joint frequencies diagonalise all but half-spaces")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of the norm of a ReLU network's moment at the end that is off the diagonal in a basis.
 
-    The basis is that of the moment at the start, or at another start. Dots are five runs, and bars
-    their medians.
+    The basis is that of the moment at the start, or at the start of another run. Dots are five
+    runs, and bars their medians.
     """
     cell = max(results.cells("evolving"), key=learning_rate)
     style.named_columns(ax, MISSED.values())
-    ax.set(ylim=(-0.02, 0.5), ylabel="share of the moment off the diagonal")
+    ax.set(ylim=(-0.02, 0.5), ylabel="off the diagonal in the basis of the start")
+    ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     for column, moment in enumerate(MISSED):
         dots = {"color": style.COLOURS["relu"], "marker": "o", "alpha": 0.6, "clip_on": False}
         missed = metric(cell, "basis_missed", moment=moment).round(10)
         style.single_runs(ax, column, missed, 0.2, **dots)
-    ax.set_title("No basis lasts for all gates")
+    ax.set_title("Only one gate keeps its basis")
 
 
 def in_fourier_basis(moment: Float[np.ndarray, "input input"]) -> Float[np.ndarray, "input input"]:
@@ -134,15 +140,15 @@ def _name(cell: CellResults) -> str:
 
 
 PARTS: dict[str, tuple[Callable[[Moment], Matrix], str]] = {
-    "one gate, $A_{ii}$": (
+    "$A_{ii}$, one gate,\nby frequency": (
         lambda moment: in_fourier_basis(moment[0, :, 0]),
         "block_circulance_same",
     ),
-    "two gates, $A_{ij}$": (
+    "$A_{ij}$, two gates,\nby frequency": (
         lambda moment: in_fourier_basis(moment[0, :, 1 % len(moment)]),
         "block_circulance_other",
     ),
-    "all of $A$, joint shift": (by_joint_frequency, "joint_violation"),
+    "$A$, all gates,\nby joint frequency": (by_joint_frequency, "joint_violation"),
 }
 """Parts of the second moments that are drawn, and how far they are from a diagonal, by name."""
 

@@ -10,13 +10,16 @@ nothing localises. Nine in ten of the flips come before fields are half way to t
 participation. Few gates would be 10%. Lines are means of five runs, and bands their ranges.
 """
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.receptive_fields import draw_by_scale, marginal_name, scale_styles
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.receptive_fields import marginal_name, scale_styles
 from neuralrace.results.cells import CellResults, Results
 
 CLOCK = "snapshot_flow_time"
@@ -32,8 +35,12 @@ LOCALISED = {
     "zorder": 4,
 }
 """Marker of the time at which fields are half way to their final participation."""
-BY_CHANCE = 0.5
-"""Share of gates that differ between two unrelated half-spaces."""
+FATES: dict[str, dict[str, Any]] = {
+    "differ at the end": {"facecolor": style.COLOURS["relu"]},
+    "flip and return": {"facecolor": "0.7", "hatch": "////", "edgecolor": "white"},
+    "never flip": {"facecolor": "0.88"},
+}
+"""What becomes of gates, and their bars, from below."""
 
 
 @Figure(
@@ -72,27 +79,28 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Gates that differ at the end (full markers), and those that never flip (hollow)."""
-    cells = results.cells("gate_flips")
-    middles = []
-    for index, cell in enumerate(cells):
-        scales = len(cell.spec.init_scales)
-        first = scales * 1.4 * index
-        for name, fill in (("final_gate_flips", "full"), ("never_changed", "none")):
-            draw_by_scale(ax, cell, _first_layer(cell, name), first, fillstyle=fill)
-        middles.append(first + (scales - 1) / 2)
-    for level, text in ((FEW, "few"), (BY_CHANCE, "chance")):
-        ax.axhline(level, **style.GUIDE)
-        ax.text(1, level, text, ha="right", va="bottom", transform=ax.get_yaxis_transform(), **TEXT)
-    ax.set_xticks(middles, map(marginal_name, cells))
-    ax.set(xlim=(-0.8, None), ylim=(0, 1), ylabel="share of gates")
-    ax.legend(
-        handles=[
-            style.handle(label, linestyle="", marker="o", color="0.3", fillstyle=fill)
-            for label, fill in (("never flip", "none"), ("differ at the end", "full"))
-        ],
-        loc="upper left",
-    )
+    """Gates by what becomes of them, by init scale and gain, means over runs."""
+    names: dict[float, str] = {}
+    for index, cell in enumerate(results.cells("gate_flips")):
+        differ, never = (
+            _first_layer(cell, name).mean("seed").sortby("init_scale")
+            for name in ("final_gate_flips", "never_changed")
+        )
+        scales = differ["init_scale"].values.tolist()
+        columns = np.arange(len(scales)) + (len(scales) + 0.6) * index
+        level = xr.zeros_like(differ)
+        for share, props in zip((differ, 1 - differ - never, never), FATES.values(), strict=True):
+            ax.bar(columns, share, 0.86, bottom=level, linewidth=0, **props)
+            level = level + share
+        gains = [" "] * len(scales)
+        gains[len(scales) // 2] = marginal_name(cell)
+        labels = (f"{scale:g}\n{gain}" for scale, gain in zip(scales, gains, strict=True))
+        names |= dict(zip(columns.tolist(), labels, strict=True))
+    ax.set_xticks(list(names), names.values())
+    ax.tick_params(axis="x", length=0)
+    ax.set(xlabel="init scale", ylabel="share of gates", ylim=(0, 1))
+    middles = differ[-1] / 2, (1 + differ[-1] - never[-1]) / 2, 1 - never[-1] / 2
+    label_ends(ax, [(float(y), name, "0.3") for y, name in zip(middles, FATES, strict=True)])
     ax.set_title("Most gates never flip")
 
 
@@ -101,7 +109,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     values = _first_layer(results.cells("gate_flips")[0], "gate_flips_between")
     shown = values.sel(init_scale=values["init_scale"].max()).mean("seed")
     time = shown[CLOCK]
-    shades = ax.pcolormesh(time, time, shown, vmin=0, vmax=BY_CHANCE, cmap=style.HEAT)
+    shades = ax.pcolormesh(time, time, shown, vmin=0, cmap=style.HEAT)
     ax.set(xlabel=style.FLOW_TIME, ylabel="flow time")
     ax.invert_yaxis()
     ax.figure.colorbar(shades, ax=ax, label="gates that differ", aspect=14)
@@ -127,6 +135,7 @@ def _flips(cell: CellResults, ax: Axes) -> None:
             ax.plot([half], [level], color=props["color"], **LOCALISED)
     ax.axhline(FEW, **style.GUIDE)
     ax.set(xlabel=style.FLOW_TIME, ylabel="gates unlike the start")
-    ax.set(xlim=(0, float(flips[CLOCK][-1])), ylim=(0, 0.5))
-    ax.text(0.98, 0.95, marginal_name(cell), ha="right", va="top", transform=ax.transAxes)
-    ax.text(1, FEW, "few", ha="right", va="bottom", transform=ax.get_yaxis_transform(), **TEXT)
+    ax.set(xlim=(0, float(flips[CLOCK][-1])), ylim=(0, 0.4), yticks=[0, 0.1, 0.2, 0.3, 0.4])
+    ax.text(0.98, 0.97, marginal_name(cell), ha="right", va="top", transform=ax.transAxes)
+    at = {"ha": "right", "va": "bottom", "transform": ax.get_yaxis_transform()}
+    ax.text(1, FEW, f"few ({FEW:.0%})", **at, **TEXT)

@@ -25,10 +25,14 @@ from neuralrace.figures.diagrams import gate_handles
 from neuralrace.figures.receptive_fields import final_fields
 from neuralrace.figures.sweeps import metric
 from neuralrace.metrics.gates.gating_loss import sampled
+from neuralrace.networks.gates.tiling import Tiling
 from neuralrace.results.cells import CellResults, Results
 
 SAMPLES = 60
 """Number of samples whose gates are drawn."""
+OTHER: dict[str, Any] = {"color": style.COLOURS["gated"], "marker": "o", "markersize": 4.5}
+TILING: dict[str, Any] = OTHER | {"marker": "s", "markerfacecolor": "white"}
+"""Markers of tilings, of which one gate is open at a time, and of other gates."""
 DERIVED: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "*", "markersize": 6}
 """Marker of the gates of ReLU networks."""
 NOTHING = 1e-4
@@ -54,6 +58,8 @@ def legend(results: Results) -> style.Handles:
     """Gates, and the ReLU network."""
     return [
         *gate_handles(),
+        style.handle("tilings", linestyle="", **TILING),
+        style.handle("other gates", linestyle="", **OTHER),
         style.handle("ReLU network itself", **frozen_gates.RELU),
     ]
 
@@ -64,7 +70,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     Samples are in the order of the first pathway that is open, so that a tiling is a staircase.
     """
     shown = [*map(_gates, _cells(results)), *map(_relu_gates, _relu(results))]
-    ax.set_title("Which pathways are open")
+    ax.set_title("Tilings open one pathway at a time")
     names = [*_names(results), *["ReLU, at the end"] * len(_relu(results))]
     ax = style.named_rows(ax, (f"  {name}".replace(", ", ",\n") for name in names))
     rows = len(shown)
@@ -115,9 +121,11 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.annotate(
             name, (share, loss), (5, 0), textcoords="offset points", va="center", fontsize=6.5
         )
+    for cell in _relu(results):
+        frozen_gates.draw_relu(ax, metric(cell, "relu_fresh_loss"))
     _logarithmic(ax.yaxis)
     ax.set(
-        xlabel="share of precision between pathways",
+        xlabel="precision between pathways (0: diagonal)",
         xlim=(-0.03, 0.86),
         ylabel="loss on fresh samples",
     )
@@ -131,8 +139,10 @@ def _cells(results: Results) -> list[CellResults]:
 
 def _shown(results: Results) -> list[tuple[CellResults, dict[str, Any]]]:
     """Cells by scheme, with their markers."""
-    colour = {"color": style.COLOURS["gated"]}
-    return [(cell, colour | {"marker": style.marker(n)}) for n, cell in enumerate(_cells(results))]
+    return [
+        (cell, TILING if isinstance(frozen_gates.gates(cell), Tiling) else OTHER)
+        for cell in _cells(results)
+    ]
 
 
 def _names(results: Results) -> list[str]:

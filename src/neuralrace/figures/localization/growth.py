@@ -28,7 +28,7 @@ HALF = 0.5
 MODES = {
     "mode_kept": "mode at half\nof growth",
     "mode_kept_from_start": "mode at\nthe start",
-    "mode_kept_by_chance": "mode of\nanother unit",
+    "mode_kept_by_chance": "by chance: mode\nof another unit",
 }
 """Names of the times at which the final mode is compared."""
 
@@ -88,6 +88,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     shades = ax.pcolormesh(time, positions, shape.T, vmin=-1, vmax=1, cmap=style.SIGNED)
     grown = time[np.argmax(power >= (power[0] + power[-1]) / 2)]
     ax.axvline(grown, color="black", linewidth=0.8)
+    ax.annotate("half grown", (grown, positions[-1]), (3, -9), textcoords="offset points",
+                fontsize=6.5)  # fmt: skip
     ax.figure.colorbar(shades, ax=ax, label="weight", aspect=14)
     ax.set(xlabel=r"flow time ($\tau$)", ylabel=POSITION_LABEL)
     ax.set_title("The bump stays put")
@@ -101,7 +103,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     for scale, props in scale_styles(cell).items():
         share = f"{scale:g}, {float(localised.sel(init_scale=scale)):.0%} localise"
         style.over_seeds(ax, curve[CLOCK], curve.sel(init_scale=scale), label=share, **props)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="participation", xlim=(0, float(curve[CLOCK][-1])))
+    ax.set(
+        xlabel=style.FLOW_TIME,
+        ylabel="participation (1 if flat)",
+        xlim=(0, float(curve[CLOCK][-1])),
+    )
     ax.legend(title="init scale", loc="lower right", alignment="left")
     ax.set_title("All starts end alike")
 
@@ -113,7 +119,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     cell = results.cells("gate_flips")[0]
     style.named_columns(ax, MODES.values())
-    ax.set(ylim=(0, 1.05), ylabel="share of units")
+    ax.set(ylim=(0, 1.05), ylabel="share of bumps there")
     for position, name in enumerate(MODES):
         dots = {"color": style.COLOURS["relu"], "marker": "o", "alpha": 0.6}
         style.single_runs(ax, position, metric(cell, name), 0.12, **dots)

@@ -52,7 +52,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Units with the error function and the offset 1/2, here as targets that are lower by 1/2."""
     _draw(ax, results.cells("lengths_erf_offset"))
-    ax.set_title("erf units with an offset localise either way")
+    ax.set_title("erf units with offset: either order, unless close")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -60,7 +60,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     shades = _draw(ax, results.cells("lengths_sigmoid"))
     label = "share of localised units"
     ax.figure.colorbar(shades, ax=list(ax.figure.axes), label=label, pad=0.02, aspect=45)
-    ax.set_title("Sigmoid units localise either way")
+    ax.set_title("Sigmoid units: either order, unless close")
 
 
 def _draw(ax: Axes, cells: Sequence[CellResults]) -> AxesImage:

@@ -26,21 +26,23 @@ from neuralrace.figures.receptive_fields import (
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
-HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6, "color": style.categorical(1)}
+COLOUR = style.COLOURS["relu"]
+HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 6.5, "color": COLOUR}
 STYLES: dict[str, dict[str, Any]] = {
-    "erf": {"color": style.COLOURS["relu"], "marker": "o", "markersize": 4.5},
+    "erf": {"color": COLOUR, "marker": "o", "markersize": 4.5},
     "ising": {**HOLLOW, "marker": "s"},
     "gaussian": {**HOLLOW, "marker": "D"},
     "laplace": {**HOLLOW, "marker": "^"},
 }
 """Markers of marginals; hollow markers may lie around others."""
 PLACES: dict[str, tuple[tuple[int, int], str]] = {
+    "erf": ((7, -2), "left"),
     "ising": ((0, -12), "center"),
     "gaussian": ((5, 8), "left"),
     "laplace": ((3, 7), "right"),
 }
 """Places of names beside their points, in points, and how they are aligned."""
-KURTOSIS = "excess kurtosis of an input"
+KURTOSIS = r"excess kurtosis $\kappa$ of an input"
 
 
 @Figure(
@@ -61,44 +63,43 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """A unit for each marginal, its largest weight in the middle; numbers are excess kurtoses."""
-    cells = _cells(results)
-    axes = style.split(ax, 1, len(cells), sharey=True, wspace=0.08)[0]
-    for row, cell in zip(axes, cells, strict=True):
+    r"""A unit for each excess kurtosis :math:`\kappa`, its largest weight in the middle.
+
+    Where two distributions have the same, that which is no erf is shown.
+    """
+    last = sorted(_cells(results), key=lambda cell: not isinstance(process(cell).marginal, Erf))
+    shown = sorted({_rounded(cell): cell for cell in last}.items())
+    axes = style.split(ax, 1, len(shown), sharey=True, wspace=0.08)[0]
+    for part, (kurtosis, cell) in zip(axes, shown, strict=True):
         field = final_fields(cell).isel(seed=0, unit=0).values
-        colour = STYLES[process(cell).marginal.name]["color"]
-        draw_fields(row, centred(field[None]), color=colour, linewidth=1.5)
-        row.set_xticks([])
-        kurtosis = f"{round(process(cell).marginal.kurtosis, 1) + 0.0:.1f}"
-        row.set_yticks([0])
-        row.set_xlabel(f"{marginal_name(cell)}\n{kurtosis.replace('-', '$-$')}")
+        draw_fields(part, centred(field[None]), color=COLOUR, linewidth=1.5)
+        part.set(ylim=(-0.5, 1.15), xticks=[], yticks=[0])
+        part.spines["left"].set_visible(part is axes[0])
+        part.tick_params(axis="y", length=0)
+        number = f"{kurtosis:.1f}".replace("-", "\N{MINUS SIGN}")
+        part.set_xlabel(f"{marginal_name(cell)}\n$\\kappa$ = {number}")
     axes[0].set_ylabel("weight")
     ax.set_title("Bumps widen from Ising to Gaussian inputs")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """What a bump is more than its spectrum, by excess kurtosis; bars are ranges over seeds.
+    """Share of units that are localised, by excess kurtosis; bars are ranges over seeds.
 
-    Dots are erf at the gains of a, of which those that localise are named.
+    Dots are erf at the gains of a.
     """
-    ax.axhline(1, **style.GUIDE)
-    at = {"ha": "right", "va": "top", "color": "0.45", "fontsize": 6.5}
-    ax.text(0.99, 0.985, "random phases", transform=ax.get_yaxis_transform(), **at)
-    _draw(ax, results, "participation_ratio")
-    for cell in _cells(results):
-        law = process(cell).marginal
-        if isinstance(law, Erf) and -1.9 < law.kurtosis < -1:
-            point = law.kurtosis, float(metric(cell, "participation_ratio").mean("seed"))
-            _label(ax, marginal_name(cell), point, (6, -2), "left")
-    ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
-    ax.set_title("Bumps beyond their spectrum need saturated inputs")
+    _draw(ax, results, "localised_share", (-1.5, -1.0))
+    ax.set(xlabel=KURTOSIS, ylabel="share of localised units", ylim=(-0.03, 1.05))
+    ax.set_title("Only strongly negative kurtosis localises")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Share of units that are localised."""
-    _draw(ax, results, "localised_share")
-    ax.set(xlabel=KURTOSIS, ylabel="share of localised units", ylim=(-0.03, 1.05))
-    ax.set_title("Negative excess kurtosis localises, positive does not")
+    """What a bump is more than its spectrum, in the same way."""
+    ax.axhline(1, **style.GUIDE)
+    at = {"ha": "right", "va": "top", "color": "0.45", "fontsize": 6.5}
+    ax.text(0.99, 0.985, "random phases", transform=ax.get_yaxis_transform(), **at)
+    _draw(ax, results, "participation_ratio", (-1.9, -1.0))
+    ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
+    ax.set_title("Bumps beyond their spectrum need saturated inputs")
 
 
 def _cells(results: Results) -> list[CellResults]:
@@ -110,17 +111,22 @@ def _cells(results: Results) -> list[CellResults]:
     return sorted(cells, key=lambda cell: process(cell).marginal.kurtosis)
 
 
-def _draw(ax: Axes, results: Results, measure: str) -> None:
-    """Draws a measure of final receptive fields by kurtosis."""
+def _rounded(cell: CellResults) -> float:
+    """Excess kurtosis of an input, as it is written."""
+    return round(process(cell).marginal.kurtosis, 1) + 0.0
+
+
+def _draw(ax: Axes, results: Results, measure: str, gains: tuple[float, float]) -> None:
+    """Draws a measure of final receptive fields by kurtosis.
+
+    Gains are named between two kurtoses; elsewhere points lie on each other, or nothing localises.
+    """
     for cell in _cells(results):
         law = process(cell).marginal
         mean = style.points(ax, law.kurtosis, metric(cell, measure), **STYLES[law.name])
-        if law.name in PLACES:
-            _label(ax, marginal_name(cell), (law.kurtosis, mean), *PLACES[law.name])
-
-
-def _label(
-    ax: Axes, text: str, point: tuple[float, float], offset: tuple[int, int], side: str
-) -> None:
-    """Text beside a point."""
-    ax.annotate(text, point, offset, textcoords="offset points", ha=side, fontsize=6.5)
+        if not isinstance(law, Erf) or gains[0] < law.kurtosis < gains[1]:
+            offset, side = PLACES[law.name]
+            ax.annotate(
+                marginal_name(cell), (law.kurtosis, mean), offset,
+                textcoords="offset points", ha=side, fontsize=6.5,
+            )  # fmt: skip

@@ -6,10 +6,10 @@ predicting localisation empty; the flow is ours. It takes what a unit receives t
 one of the inputs, which is exact for Gaussian classes. For the longer length at :math:`y = 1` it
 ends at one bump from all starts where inputs saturate, and at a flat field where they are Gaussian.
 In the other order it localises late, to confined oscillations that depend on the start, and is not
-reliable. Of twelve units it makes bumps that are too narrow. Participation is the inverse
-participation ratio times the number of inputs, 1 for weights of one size and larger for narrow
-fields. Percentages are shares of units that localise, means over runs.
+reliable. Of twelve units it makes bumps that are too narrow.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -26,12 +26,16 @@ from neuralrace.figures.receptive_fields import (
     marginal_name,
     process,
 )
-from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
+from neuralrace.figures.sweeps import metric, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 Field = Float[np.ndarray, " input"]
 
 COLOUR = style.COLOURS["relu"]
+TRAINING = {"color": COLOUR, "marker": "o", "markersize": 4}
+FLOW = {"color": "black", "marker": "D", "markersize": 6.5, "fillstyle": "none"}
+"""Markers of shares; that of the flow may lie around the other."""
+MARKS = {"training": TRAINING, "mean-field flow": FLOW}
 MISSES = 0.2
 """The flow misses a field if their cosine is less than this."""
 SATURATING = 1
@@ -39,18 +43,15 @@ SATURATING = 1
 
 
 @Figure(
-    layout="ab;ac",
-    height=4.4,
-    widths=(1.55, 1),
+    layout="aaaab;cccdd",
+    height=3.9,
+    heights=(1.1, 1.0),
     cf={"a": "sec. 2.2"},
     reads={
         "one_unit prediction": {
             "trajectory": "weight_1",
             "theory": "receptive_fields",
-            "metrics": (
-                "field_overlap localised_share participation predicted_localised_share "
-                "predicted_participation"
-            ),
+            "metrics": ("field_overlap localised_share predicted_localised_share"),
         },
     },
 )
@@ -69,44 +70,63 @@ def panel_a(results: Results, ax: Axes) -> None:
     It is moved around the ring and turned in sign so that its largest weight is in the middle and
     positive, and the flow from the same initial weights with it.
     """
-    ax.set_title(r"The flow predicts one unit if $\xi_1 > \xi_2$")
+    ax.set_title("The flow from the start predicts most fields")
     cells = [cell for cell in results.cells("one_unit") if not 0 < _gain(cell) < SATURATING]
-    parts = style.split(ax, 2, len(cells) // 2, sharex=True, sharey=True)
-    for part, cell in zip(parts.flat, cells, strict=True):
+    parts = style.split(ax, 1, len(cells))[0]
+    for part, cell in zip(parts, cells, strict=True):
         _draw_field(part, cell)
-        part.set_title(_name(cell), loc="center")
-    for part in parts[-1]:
-        part.set_xlabel(POSITION_LABEL)
+    parts[0].set_ylabel("weight over largest")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same of a network of twelve units: the unit whose participation is the median."""
-    cell = _network(results)
-    part = style.split(ax, 1)[0, 0]
-    _draw_field(part, cell)
-    part.set_title(_name(cell), loc="center")
-    part.set_xlabel(POSITION_LABEL)
-    ax.set_title("Twelve units: the flow is too narrow")
+    _draw_field(style.split(ax, 1)[0, 0], _network(results))
+    ax.set_title("Flow is too narrow")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
+    """Share of units that localise, means over runs."""
+    ax.set_title("The flow misses one condition that localises")
+    cells = _cells(results)
+    rows = _rows(ax, [_name(cell).replace("\n", ", ") for cell in cells])
+    for row, cell in enumerate(cells):
+        share = metric(cell, "predicted_localised_share", solution="mean_field")
+        style.points(rows, row, metric(cell, "localised_share"), across=True, **TRAINING)
+        rows.plot([float(share.mean())], [row], linestyle="", **FLOW)
+    rows.set(xlim=(-0.06, 1.06), xticks=[0, 0.5, 1], xlabel="share of localised units")
+    handles = [style.handle(name, linestyle="", **props) for name, props in MARKS.items()]
+    rows.legend(handles=handles, loc="upper center")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
     """Cosine of the field of each run with that of the flow, mean over the units of a network."""
-    ax.set_title(r"Runs agree less if $\xi_1 < \xi_2$")
-    cells = [*results.cells("one_unit"), _network(results)]
-    rows = style.named_rows(ax, map(_name, cells))
+    ax.set_title(r"Fields agree less if $\xi_1 < \xi_2$")
+    cells = _cells(results)
+    rows = _rows(ax, [""] * len(cells))
     for row, cell in enumerate(cells):
         cosine = metric(cell, "field_overlap", solution="mean_field")
-        rows.axhline(row, color="0.9", linewidth=0.6, zorder=0)
-        rows.plot(
-            cosine, np.full(cosine.size, row), "o", color=COLOUR, alpha=0.6, markeredgewidth=0
-        )
-    rows.tick_params(axis="y", length=0)
-    rows.set(xlim=(-0.1, 1.05), xticks=[0, 0.5, 1], xlabel="cosine with the flow")
+        dots = {"color": COLOUR, "alpha": 0.6, "markeredgewidth": 0, "clip_on": False}
+        rows.plot(cosine, np.full(cosine.size, row), "o", **dots)
+    rows.set(xlim=(0, 1), xticks=[0, 0.5, 1], xlabel="cosine of trained field and flow, each run")
+
+
+def _cells(results: Results) -> list[CellResults]:
+    """Single units by condition, and the network of several."""
+    return [*results.cells("one_unit"), _network(results)]
 
 
 def _network(results: Results) -> CellResults:
     """The network of several units."""
     return results.cells("prediction")[0]
+
+
+def _rows(ax: Axes, names: Sequence[str]) -> Axes:
+    """Axes with a thin line in each row."""
+    rows = style.named_rows(ax, names)
+    rows.tick_params(axis="y", length=0)
+    for row in range(len(names)):
+        rows.axhline(row, color="0.9", linewidth=0.6, zorder=0)
+    return rows
 
 
 def _gain(cell: CellResults) -> float:
@@ -119,31 +139,23 @@ def _name(cell: CellResults) -> str:
     """Lengths and law of the inputs, and the number of units if there are several."""
     count = cell.receptive_fields.sizes["unit"]
     law = "saturating" if _gain(cell) >= SATURATING else marginal_name(cell)
-    return f"$\\xi$ = {lengths_label(cell)}, {law}" + (f", {count} units" if count > 1 else "")
+    return f"$\\xi$ = {lengths_label(cell)}{f', {count} units' if count > 1 else ''}\n{law}"
 
 
 def _draw_field(ax: Axes, cell: CellResults) -> None:
-    """The typical field with the flow on top, and numbers of all runs below."""
+    """The typical field with the flow on top, under the name of its condition."""
     learned, flow = _typical(cell)
     positions = np.arange(1, len(learned) + 1)
     ax.axhline(0, color="0.8", linewidth=0.5, zorder=0)
     ax.plot(positions, learned, color=COLOUR, **style.SIMULATION)
     ax.plot(positions, flow, **style.THEORY)
     if learned @ flow < MISSES * np.linalg.norm(learned) * np.linalg.norm(flow):
-        ax.text(len(positions), 0.5, "flow misses", ha="right", va="center")
-    ax.set(xlim=(1, len(positions)), ylim=(-2, 1.25), yticks=[0])
+        ax.text(len(positions), 1, "flow\nmisses", ha="right", va="top")
+    lowest = min(learned.min(), flow.min())
+    ax.set(xlim=(1, len(positions)), ylim=(min(-0.2, 1.1 * lowest), 1.1), yticks=[0, 1])
     ax.set_xticks([1, len(positions)])
-    at = {"solution": "mean_field"}
-    width = metric_mean(cell, "participation"), metric_mean(cell, "predicted_participation", **at)
-    share = (
-        metric_mean(cell, "localised_share"),
-        metric_mean(cell, "predicted_localised_share", **at),
-    )
-    note = (
-        f"participation {width[0]:.1f}, flow {width[1]:.1f}\n"
-        f"{share[0]:.0%} localised, flow {share[1]:.0%}"
-    )
-    ax.text(0.5, 0.04, note, transform=ax.transAxes, ha="center")
+    ax.set_xlabel(POSITION_LABEL)
+    ax.set_title(_name(cell), loc="center")
 
 
 def _typical(cell: CellResults) -> tuple[Field, Field]:

@@ -1,19 +1,16 @@
 """Gates determined upfront in the place of those of a ReLU network.
 
 Gates are frozen, and weights start as those of the ReLU network and follow in closed form to the
-end of its training and to infinite time. Sources of gates are the ReLU network itself at the start
+end of its training. Sources of gates are the ReLU network itself at the start
 and at the end of training, random half-spaces, and gates made by hand. The notes say that post-hoc
 a sensible gating structure can be picked that mimics a run, and ask for one that is determined
 upfront. Gates of the end reach loss and fields of the run. Gates of the start, and random ones,
 reach a lower loss and do not localise; those of single inputs localise, but not where the network
-does, even on Gaussian inputs, which localise no field of a ReLU network. Markers are means of five
-runs, and bars their ranges.
+does. Markers are means of five runs, and bars their ranges; the band is the range of the network.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -24,10 +21,13 @@ from neuralrace.results.cells import CellResults, Results
 
 UNITS = 4
 """Number of units that are drawn."""
-MATCHED: dict[str, Any] = {"color": style.COLOURS["gated"], "marker": "o", "markersize": 5.5}
-GAUSSIAN: dict[str, Any] = {"color": "0.35", "marker": "^", "markersize": 5.5, "fillstyle": "none"}
-COSINE = 1.16
+FROZEN: dict[str, Any] = {"color": style.COLOURS["gated"], "marker": "o", "markersize": 5.5}
+"""Markers of networks with frozen gates."""
+COSINE = 1.22
 """Place of the cosines, in widths of the axes."""
+HEAD = -0.75
+"""Place of the heads of columns, in rows."""
+HEADING: dict[str, Any] = {"color": "0.4", "va": "center", "fontsize": 6.5, "linespacing": 1.1}
 
 
 @Figure(
@@ -41,7 +41,7 @@ COSINE = 1.16
             "theory": "receptive_fields",
             "metrics": (
                 "frozen_fresh_loss frozen_localised_share frozen_overlap frozen_loss "
-                "gaussian_limit_localised_share localised_share relu_fresh_loss"
+                "localised_share relu_fresh_loss"
             ),
         },
     },
@@ -50,9 +50,8 @@ def legend(results: Results) -> style.Handles:
     """The ReLU network, and networks with frozen gates."""
     return [
         style.handle("ReLU network", color=frozen_gates.RELU["color"], **style.SIMULATION),
-        style.handle("gates of its start, frozen", **style.THEORY),
-        style.handle("frozen gates, end of training", linestyle="", **MATCHED),
-        style.handle("Gaussian inputs, infinite time", linestyle="", **GAUSSIAN),
+        style.handle("its gates at the start, frozen (closed form)", **style.THEORY),
+        style.handle("frozen gates, by source", linestyle="", **FROZEN),
     ]
 
 
@@ -64,28 +63,27 @@ def panel_a(results: Results, ax: Axes) -> None:
     draw_fields(ax, final_fields(cell).isel(seed=0).values[:UNITS], **line)
     draw_fields(ax, theory.isel(seed=0).values[:UNITS], **style.THEORY)
     ax.set(xlabel=POSITION_LABEL, ylabel="weights of four units")
-    ax.set_title("Early gates: no bumps")
+    ax.set_title("Early gates form no bumps")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Loss on fresh samples by source of gates; the line is the ReLU network's."""
-    ax.set_title("Upfront gates can fit better")
-    rows = _sources(ax, results, {"frozen_fresh_loss": MATCHED})
+    ax.set_title("Some frozen gates fit better")
+    rows = _sources(ax, results, "frozen_fresh_loss")
     rows.set_yticklabels(frozen_gates.source_names(_cell(results)).values())
+    rows.text(-0.03, HEAD, "gates of", transform=rows.get_yaxis_transform(), ha="right", **HEADING)
     frozen_gates.draw_relu(rows, metric(_cell(results), "relu_fresh_loss"), across=True)
     rows.set(xlim=(0, None), xlabel="loss on fresh samples")
     rows.xaxis.set_major_formatter("{x:g}")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Share of units that localise, also on infinitely many Gaussian samples, for which there is a
-    closed form of half-spaces, not of tilings. Numbers are cosines of fields with those of the ReLU
-    network at the end of training, means over units and runs.
+    """Share of units that localise. Numbers are cosines of fields with those of the ReLU network at
+    the end of training, means over units and runs.
     """
     ax.set_title("Only final gates give the network's bumps")
     cell = _cell(results)
-    metrics = {"frozen_localised_share": MATCHED, "gaussian_limit_localised_share": GAUSSIAN}
-    rows = _sources(ax, results, metrics)
+    rows = _sources(ax, results, "frozen_localised_share")
     frozen_gates.draw_relu(rows, metric(cell, "localised_share"), across=True)
     rows.set(xlim=(-0.04, 1.04), xticks=[0, 0.5, 1], xlabel="share of localised units")
     for row, source in enumerate(frozen_gates.source_names(cell)):
@@ -93,8 +91,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         number = f"{cosine:.2f}".replace("-", "\N{MINUS SIGN}")
         rows.text(COSINE, row, number, transform=rows.get_yaxis_transform(), ha="center",
                   va="center")  # fmt: skip
-    rows.text(COSINE, -0.5, "cosine", transform=rows.get_yaxis_transform(), ha="center",
-              va="center", color="0.3")  # fmt: skip
+    rows.text(COSINE, HEAD, "cosine with\nReLU fields", transform=rows.get_yaxis_transform(),
+              ha="center", **HEADING)  # fmt: skip
 
 
 def _cell(results: Results) -> CellResults:
@@ -102,20 +100,14 @@ def _cell(results: Results) -> CellResults:
     return results.cells("prediction")[0]
 
 
-def _sources(ax: Axes, results: Results, metrics: Mapping[str, Mapping[str, Any]]) -> Axes:
-    """Draws metrics in a row for each source of gates; returns the axes of the rows."""
+def _sources(ax: Axes, results: Results, name: str) -> Axes:
+    """Draws a metric in a row for each source of gates; returns the axes of the rows."""
     cell = _cell(results)
-    names = frozen_gates.source_names(cell)
-    ax = style.named_rows(ax, [""] * len(names))
+    sources = frozen_gates.source_names(cell)
+    ax = style.named_rows(ax, [""] * len(sources))
     ax.tick_params(axis="y", length=0)
-    offsets = 0.26 * (np.arange(len(metrics)) - (len(metrics) - 1) / 2)
-    for row in range(len(names)):
+    ax.set_ylim(top=HEAD - 0.3)
+    for row, source in enumerate(sources):
         ax.axhline(row, color="0.92", linewidth=0.6, zorder=0)
-    for (name, props), offset in zip(metrics.items(), offsets, strict=True):
-        values = [metric(cell, name, gates_from=source) for source in names]
-        style.point_series(ax, np.arange(len(names)) + offset, values, across=True, **props)
-        for row, each in enumerate(values):
-            if each.isnull().all():
-                at = {"va": "center", "fontsize": 6.5, "color": props["color"]}
-                ax.text(0, row + offset, "no closed form", **at)
+        style.points(ax, row, metric(cell, name, gates_from=source), across=True, **FROZEN)
     return ax

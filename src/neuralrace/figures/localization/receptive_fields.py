@@ -34,7 +34,7 @@ WAVE = 4
 @Figure(
     layout="abc;ddd",
     height=4.4,
-    heights=(3.0, 1.0),
+    heights=(3.0, 0.75),
     cf={"a": "sec. 1", "b": "eq. 1", "c": "eq. 1", "d": "sec. 1"},
     reads={
         "relu": {
@@ -57,19 +57,19 @@ def panel_a(results: Results, ax: Axes) -> None:
     shown = {lengths_label(cell) for cell in results.cells("erf")}
     cells = [*results.cells("relu"), *results.cells("relu_low_gain")]
     _grid(ax, [cell for cell in cells if lengths_label(cell) in shown])
-    ax.set_title(r"ReLU: bumps if $\xi_1 > \xi_2$")
+    ax.set_title(rf"ReLU, {marginal_name(results.cells('relu')[0])}: bumps if $\xi_1 > \xi_2$")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same of erf networks: the shorter length has to have :math:`y = 1`."""
     _grid(ax, results.cells("erf"))
-    ax.set_title(r"erf: bumps if $\xi_1 < \xi_2$")
+    ax.set_title(rf"erf, {marginal_name(results.cells('relu')[0])}: bumps if $\xi_1 < \xi_2$")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The same of sigmoid networks, which treat both orders alike."""
     _grid(ax, results.cells("sigmoid"))
-    ax.set_title("sigmoid: bumps in either order")
+    ax.set_title(f"sigmoid, {marginal_name(results.cells('relu')[0])}: in either order")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -83,9 +83,9 @@ def panel_d(results: Results, ax: Axes) -> None:
         colour = CLASS_STYLES[name]["facecolor"]
         style.points(ax, position, frequency, color=colour, marker=marker, markersize=5)
     ax.axhline(inputs / WAVE, **style.GUIDE)
-    ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs", color="0.4")
+    ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs, shorter above", color="0.4")
     style.named_columns(ax, [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
-    ax.set(ylabel="cycles per ring", ylim=(-1, inputs / 2))
+    ax.set(ylabel="cycles per ring", ylim=(-1, inputs / 2), yticks=[0, inputs / 4, inputs / 2])
     ax.set_title(r"ReLU: waves are short if $\xi_1 = 1$")
 
 

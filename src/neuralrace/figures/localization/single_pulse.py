@@ -8,8 +8,6 @@ any unit. In one variant bumps stand on a background that holds too much of the 
 beyond the noise of their spectrum.
 """
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -19,6 +17,7 @@ from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
     POSITION_LABEL,
+    SAMPLES,
     centred,
     final_fields,
     pulses,
@@ -29,11 +28,8 @@ from neuralrace.results.cells import CellResults, Results
 
 SUPPORTS = {"zero_one": "0 and 1", "plus_minus": r"$-$1 and 1"}
 COLOUR = style.COLOURS["relu"]
-SAMPLES: tuple[dict[str, Any], ...] = (
-    {"color": style.sequential(2)[0], "linewidth": 1.3},
-    {"color": style.sequential(2)[1], "linewidth": 1.3, "linestyle": style.LINES[1]},
-)
-"""Lines of samples with y = 1 and with y = 0."""
+LINE = 1.3
+"""Width of the lines of samples."""
 WINDOW = "0.9"
 """Shade of the window in which a localised field has most of its energy."""
 SHARE = (10, 90)
@@ -55,7 +51,7 @@ def legend(results: Results) -> style.Handles:
     """Samples, and fields."""
     return [
         *(
-            style.handle(f"sample of width {width}", **props)
+            style.handle(f"sample of width {width}", color=props["color"], linewidth=LINE)
             for width, props in zip(_widths(results, 0), SAMPLES, strict=True)
         ),
         style.handle("mean field", color=COLOUR, **style.SIMULATION),
@@ -69,9 +65,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
     Each field is over its largest weight and moved around the ring, and turned in sign, so that
     this weight is in the middle and positive; bands hold eight of ten weights. 40 units of five
-    runs. Numbers are participation over that of random phases, 1 for noise of any spectrum; the
-    largest has a frame. A field is localised with nine tenths of its energy within a third of the
-    ring; below is the mean share of energy in the grey third.
+    runs. A field is localised with nine tenths of its energy within a third of the ring; above is
+    the mean share of energy in the grey third. The frame is around the variant that is furthest
+    beyond noise of its spectrum, by participation over that of random phases.
     """
     orders = list(_orders(results).values())
     samples, *grid = style.split(
@@ -89,7 +85,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             if metric_mean(cell, "participation_ratio") == most:
                 part.spines[:].set(visible=True, linewidth=1.2)
         row[0].set_ylabel(f"$y = 1$ for width {width_labels(order[0])[0]}:\nweight over largest")
-        row[0].set(ylim=(-1.7, 1.1), yticks=[-1, 0, 1])
+        row[0].set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1])
     # Under the middle: with an even number of columns, below the gap.
     even = len(orders[0]) % 2 == 0
     grid[-1][(len(orders[0]) - 1) // 2].set_xlabel(POSITION_LABEL, x=1.06 if even else 0.5)
@@ -135,11 +131,11 @@ def _draw_samples(ax: Axes, cell: CellResults) -> None:
         sample = np.roll(_first_pulse(x[y == target]), at)
         if number and pulses(cell).complement:
             sample = x.max() + x.min() - sample
-        ax.plot(positions, sample, **SAMPLES[number])
+        ax.plot(positions, sample, color=SAMPLES[number]["color"], linewidth=LINE)
 
 
 def _draw_fields(ax: Axes, cell: CellResults) -> None:
-    """Draws mean and range of the fields of a variant, and how far they are beyond noise."""
+    """Draws mean and range of the fields of a variant, and their energy in the window."""
     fields = final_fields(cell).values
     fields = fields.reshape(-1, fields.shape[-1])
     fields = centred(fields / np.abs(fields).max(axis=1, keepdims=True))
@@ -153,6 +149,5 @@ def _draw_fields(ax: Axes, cell: CellResults) -> None:
     ax.axhline(0, **style.GUIDE | {"linewidth": 0.5})
     ax.fill_between(positions, low, high, color=COLOUR, alpha=0.25, linewidth=0)
     ax.plot(positions, fields.mean(axis=0), color=COLOUR, **style.SIMULATION)
-    text = f"{metric_mean(cell, 'participation_ratio'):.1f} x noise\n{inside:.0%} in grey"
-    ax.text(0.98, 0.03, text, ha="right", va="bottom", transform=ax.transAxes)
+    ax.set_title(f"{inside:.0%} of energy in grey", loc="center")
     ax.set(xlim=(1, count), xticks=[1, count])
