@@ -24,6 +24,7 @@ Families = Mapping[contextual.Numbers, CellResults]
 Point = tuple[int | float, Any, float]
 """q, times of runs, and that of theory."""
 STAGES = ("context_stage", "context_stage_four", "context_stage_five")
+SHOWN = "context_stage_four"
 TASKS = ("three_contexts", "four_contexts", "five_contexts")
 WHOLE = "three_contexts_gated"
 SHORT = r"flow time (units of $\tau$)"
@@ -32,7 +33,7 @@ LATE = 0.05
 
 
 @Figure(
-    layout="aaaabb;ccddee",
+    layout="aaabbb;ccddee",
     height=4.1,
     reads={
         "context_stage context_stage_four context_stage_five": {
@@ -55,39 +56,27 @@ def legend(results: Results) -> style.Handles:
     return [
         style.handle("theory", **style.THEORY),
         style.handle("Jarvis et al., closed form", **style.PAPER),
-        style.handle(r"$\propto 1/\sqrt{q(C-q)}$", **style.GUIDE),
         style.BAND,
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss of context pathways on the residual alone, with three, four and five contexts; families
-    of q and of C - q contexts lie on one another.
+    """Loss of context pathways on the residual alone, with four contexts; the families of q and of
+    C - q contexts lie on one another.
     """
-    parts = style.split(ax, 1, len(STAGES), sharey=True)[0]
-    for part, experiment in zip(parts, STAGES, strict=True):
-        families = contextual.families(results.cells(experiment))
-        contexts = contextual.task(next(iter(families.values()))).contexts
-        _draw_losses(part, families, "pathway_modes")
-        by_speed: dict[int, list[int]] = {}
-        for (q,) in families:
-            by_speed.setdefault(q * (contexts - q), []).append(q)
-        fastest = max(by_speed)
-        for speed, numbers in by_speed.items():
-            cell = families[numbers[-1],]
-            half = float(metric(cell, "loss_half_time").mean("seed"))
-            if np.isnan(half):
-                continue
-            left = speed == fastest and len(by_speed) > 1
-            part.annotate(
-                "$q$ = " + ", ".join(map(str, numbers)), (half, 0.5),
-                (-9, -9) if left else (5, 0),
-                textcoords="offset points", ha="right" if left else "left", fontsize=6.5,
-                color=contextual.family_props((numbers[-1],))["color"],
+    families = contextual.families(results.cells(SHOWN))
+    _draw_losses(ax, families, "pathway_modes")
+    contexts = contextual.task(next(iter(families.values()))).contexts
+    for (q,), cell in families.items():
+        half = float(metric(cell, "loss_half_time").mean("seed"))
+        if np.isfinite(half):
+            left, lower = 2 * q == contexts, 2 * q > contexts
+            ax.annotate(
+                f"$q$ = {q}", (half, 0.5), (-9, -9) if left else (7, 3 - 11 * lower),
+                textcoords="offset points", ha="right" if left else "left",
+                color=contextual.family_props((q,))["color"],
             )  # fmt: skip
-        part.set_title(f"{contexts} contexts", loc="center")
-        part.set(ylim=(0, None), ylabel="")
-    parts[0].set_ylabel("loss over initial loss")
+    ax.set(ylim=(0, None))
     ax.set_title("Residual alone: $q$ and $C-q$ contexts learn alike")
 
 
@@ -113,7 +102,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         q = np.linspace(0.1, 0.9, 60) * count
         ax.plot(q / count, time * np.sqrt(last * (count - last) / (q * (count - q))), **style.GUIDE)
     ax.set(ylabel="time to half of the loss", ylim=(0, None))
-    ax.set_title("Residual: half of contexts win")
+    ax.text(0.5, 0.35, r"grey: $\propto 1/\sqrt{q(C-q)}$", color="0.4", transform=ax.transAxes)
+    ax.set_title("Residual alone: half of the contexts win")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -124,6 +114,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.text(0.97, 0.6, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
     ax.text(0.42, 0.12, "$q$ = 2", color=_colour(families, -1), ha="right", transform=ax.transAxes)
     ax.axhline(LATE, **style.GUIDE)
+    ax.text(1, LATE, f"{LATE:.0%}", color="0.4", va="bottom", ha="right", fontsize=6.5,
+            transform=ax.get_yaxis_transform())  # fmt: skip
     ax.set_title("Whole task: two contexts beat one")
 
 

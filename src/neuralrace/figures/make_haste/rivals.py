@@ -20,12 +20,13 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.ends import label_ends
+from neuralrace.figures.gate_patterns import COMMON
 from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 OTHERS = {
-    "samples_gated": ("a pathway a sample", {"color": style.categorical(2)}),
-    "objects_gated": ("a pathway an object", {"color": style.categorical(9)}),
+    "samples_gated": ("a pathway a sample", {"color": "0.45"}),
+    "objects_gated": ("a pathway an object", {"color": "0.65"}),
 }
 """Names and colours of networks with other pathways, by experiment."""
 NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
@@ -39,7 +40,6 @@ NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
 LED = "ReLU network"
 """The name with a line to its curve, as another curve lies between."""
 FAMILIES: tuple[contextual.Numbers, ...] = ((2,), (1,))
-COMMON = {"color": "0.35"}
 LATE = 0.05
 """Loss over initial loss at which networks are compared."""
 LEAST = 1e-4
@@ -111,9 +111,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     shares = [p / p.sum("pathway") for p in (v.sum("pathway_mode") for v in (simulated, theory))]
     for index, opened in enumerate(contextual.gates_by_context(cell) > 0):
         family = (int(opened.sum()),)
-        props = COMMON if opened.all() else {"color": contextual.family_props(family)["color"]}
+        shade = COMMON if opened.all() else contextual.family_props(family)["color"]
         simulation, predicted = (share.isel(pathway=index) for share in shares)
-        style.over_seeds(ax, cell.flow_time, simulation, **props)
+        style.over_seeds(ax, cell.flow_time, simulation, color=shade)
         ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
     end = float(cell.flow_time[-1])
     for text, height in (("common", 0.55), ("$q$ = 2", 0.06), ("$q$ = 1", 0.01)):
@@ -143,7 +143,7 @@ def panel_c(results: Results, ax: Axes) -> None:
                 fontsize=6.5)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
     label_ends(ax, ends)
-    ax.set_title("Both families are farthest off at first")
+    ax.set_title("Both families differ most in the first drop")
 
 
 def _name_curve(
