@@ -88,6 +88,9 @@ def panel_b(results: Results, ax: Axes) -> None:
                 part.text(1.02, row, text, va="center", color="0.4")
             else:
                 style.points(part, row, values, across=True, markersize=6, **TRAINED)
+        own = _families(cell).index(contextual.task(cell).contexts - 1)
+        part.text(0.98, own, "Jarvis et al.: all but one", color="0.35", va="center", ha="right",
+                  transform=part.get_yaxis_transform())  # fmt: skip
         part.axvline(1, color=style.COLOURS["relu"], zorder=1, **style.SIMULATION)
         part.set_yticklabels([])
         part.set_ylabel("")
@@ -121,7 +124,4 @@ def _parts(results: Results, ax: Axes) -> list[Axes]:
         part.tick_params(axis="y", length=0)
         part.xaxis.set_minor_formatter(NullFormatter())
         part.label_outer()
-    own = _families(cells[0]).index(contextual.task(cells[0]).contexts - 1)
-    parts[0].text(0.98, own, "Jarvis et al.", va="center", ha="right", color="0.35",
-                  transform=parts[0].get_yaxis_transform())  # fmt: skip
     return parts
