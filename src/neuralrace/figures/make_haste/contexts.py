@@ -75,9 +75,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     pathways; the text is the largest distance over the largest value, of theory and of the source's
     closed form.
     """
-    for part in _draw_values(results, True, ax):
+    parts = _draw_values(results, True, ax)
+    for part in parts:
         part.tick_params(labelbottom=False)
-    ax.set_title("Common pathway: later modes peak, then shrink")
+    parts[0].text(0.98, 0.06, "dark: strong modes", ha="right", transform=parts[0].transAxes,
+                  fontsize=6.5)  # fmt: skip
+    ax.set_title("Common pathway: several modes peak, then shrink")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -108,7 +111,6 @@ def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
         part.text(0.98, 0.97, text, ha="right", va="top", transform=part.transAxes, fontsize=6.5)
         part.yaxis.set_major_formatter("{x:.1f}")  # as wide as in a
     parts[0].set_ylabel("singular value")
-    parts[0].text(0.02, 0.7, "dark: strong modes", transform=parts[0].transAxes, fontsize=6.5)
     return parts
 
 

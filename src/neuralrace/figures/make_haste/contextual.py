@@ -86,7 +86,11 @@ def panel_a(results: Results, ax: Axes) -> None:
         time = float(cell.flow_time[int((theory > FIRST * initial).sum()) - 1])
         inset.annotate(f"{tag}:\n{gap:.2g} off", (time, FIRST), (shift, 0), va="center", ha=side,
                        textcoords="offset points", color=STYLES[name]["color"])  # fmt: skip
-    inset.set(xlim=(0.4 * drop, 1.6 * drop), ylim=(2 * FIRST - 1.03, 1.03))
+    low, high = 2 * FIRST - 1.03, 1.03
+    inset.set(xlim=(0.4 * drop, 1.6 * drop), ylim=(low, high))
+    inset.text(0.98, 0.9, "first drop", ha="right", transform=inset.transAxes)
+    box = (0.4 * drop, low, 1.2 * drop, high - low)
+    ax.indicate_inset(box, edgecolor=style.GUIDE["color"], linewidth=0.8)
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
@@ -134,8 +138,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None), xlabel=SHORT)
         part.set_title(contextual.opening_label(row, contextual.task(cell)), loc="center")
     axes[0].set_ylabel("singular value")
-    for part, text in zip(axes, (f"within {off:.0%}", "dark: strong modes"), strict=False):
-        part.text(0.98, 0.06, text, ha="right", transform=part.transAxes)
+    axes[1].text(0.03, 0.9, "dark: strong modes", transform=axes[1].transAxes, fontsize=6.5)
+    axes[0].text(0.98, 0.06, f"within {off:.0%}", ha="right", transform=axes[0].transAxes)
     ax.set_title("Every pathway follows theory")
 
 

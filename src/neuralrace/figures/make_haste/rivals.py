@@ -19,7 +19,6 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.ends import label_ends
 from neuralrace.figures.gate_patterns import COMMON
 from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
@@ -90,6 +89,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     _name_curve(ax, "ReLU network", relu, loss.mean("seed"), style.COLOURS["relu"])
     for text, time in ratios.items():
         ax.annotate(text, (time, LATE), (-2, -8), textcoords="offset points", ha="right")
+    ax.text(0.005, LATE, f"time to {LATE:.0%}, over that of $q$ = 2", color="0.4", va="top",
+            transform=ax.get_yaxis_transform())  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
     ax.set_xlim(0, 1.05 * style.settling_time(loss, relu.flow_time))
     ax.set_title("Single contexts are late, single samples win late")
@@ -116,8 +117,11 @@ def panel_b(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, cell.flow_time, simulation, color=shade)
         ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
     end = float(cell.flow_time[-1])
-    for text, height in (("common", 0.55), ("$q$ = 2", 0.06), ("$q$ = 1", 0.01)):
-        ax.text(end, height, text, ha="right", va="bottom")
+    names = [("common", 0.55, COMMON)]
+    for number, height in ((2, 0.06), (1, 0.01)):
+        names.append((f"$q$ = {number}", height, contextual.family_props((number,))["color"]))
+    for text, height, shade in names:
+        ax.text(end, height, text, ha="right", va="bottom", color=shade)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of power", yscale="log", ylim=(LEAST, 2))
     ax.set_xlim(0, end)
     ax.set_title("Trained together, single contexts stay small")
@@ -128,21 +132,22 @@ def panel_c(results: Results, ax: Axes) -> None:
     relu = results.cell("contextual")
     time = relu.flow_time.values
     loss = relative_loss(relu.get("trajectory", "loss")).mean("seed").values
-    ends = []
-    for number, (_, cell, props) in enumerate(_networks(results)[: len(FAMILIES)]):
+    networks = _networks(results)[: len(FAMILIES)]
+    distances = []
+    for _, cell, props in networks:
         other = relative_loss(cell.get("trajectory", "loss")).mean("seed")
-        off = abs(np.interp(time, cell.flow_time, other) - loss)
-        ax.plot(time, off, **style.SIMULATION | props)
-        ends.append(
-            (float(off[-1]), f"$q$ = {contextual.family_name(FAMILIES[number])}", props["color"])
-        )
-    peak = int(off.argmax())
-    left = peak < len(off) / 2
-    ax.annotate("drop of the common pathway", (time[peak], off[peak]), (6 if left else -6, 0),
-                textcoords="offset points", ha="left" if left else "right", va="top",
-                fontsize=6.5)  # fmt: skip
+        distances.append(abs(np.interp(time, cell.flow_time, other) - loss))
+        ax.plot(time, distances[-1], **style.SIMULATION | props)
+    apart = int(abs(distances[0] - distances[1]).argmax())
+    for (_, _, props), numbers, distance in zip(networks, FAMILIES, distances, strict=True):
+        ax.annotate(f"$q$ = {contextual.family_name(numbers)}", (time[apart], distance[apart]),
+                    (6, 3), textcoords="offset points", color=props["color"])  # fmt: skip
+    peak = int(distances[0].argmax())
+    left = peak < len(time) / 2
+    ax.annotate("drop of the common pathway", (time[peak], distances[0][peak]),
+                (6 if left else -6, 0), textcoords="offset points",
+                ha="left" if left else "right", va="top", fontsize=6.5)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
-    label_ends(ax, ends)
     ax.set_title("Both families differ most in the first drop")
 
 

@@ -37,7 +37,7 @@ PLANES = ((0, 1), (2, 3))
 @Figure(
     layout="aab",
     height=2.75,
-    widths=(1.0, 1.0, 1.1),
+    widths=(0.85, 0.85, 1.1),
     cf={"a": "Fig. 4c"},
     reads={
         "contextual": {
@@ -111,7 +111,10 @@ def panel_b(results: Results, ax: Axes) -> None:
             (float(hidden.mean()), float(outputs.min())), (0, -8), textcoords="offset points",
             ha="center", va="top", color=_props(family)["color"],
         )  # fmt: skip
+    ax.plot(0, 0, clip_on=False, **RELU)
+    ax.annotate("ReLU network", (0, 0), (7, 5), textcoords="offset points", color=RELU["color"])
     ax.set(xlim=(0, 1.15 * ax.dataLim.x1), ylim=(0, 1.1 * ax.dataLim.y1))
+    ax.locator_params(nbins=4)
     ax.set(xlabel="squared distance of representations", ylabel="squared distance of outputs")
     ax.set_title("Nearer in representation, not in output")
 
