@@ -103,11 +103,20 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Distance of outputs from the ReLU network's at equal loss, over the size of the targets."""
     cell = results.cell("contextual")
-    loss = relative_loss(cell.get("trajectory", "loss"))
+    errors = {name: metric(cell, "imitation_output_error_curve", candidate=name) ** 0.5
+              for name in STYLES}  # fmt: skip
+    loss = relative_loss(cell.get("trajectory", "loss")).mean("seed")
+    loss = loss.sel(time=errors[RELN]["snapshot"].values)
     for name, props in STYLES.items():
-        error = metric(cell, "imitation_output_error_curve", candidate=name) ** 0.5
-        error = error.rename(snapshot="time")
-        style.over_seeds(ax, loss.sel(time=error["time"]).mean("seed"), error, marker=".", **props)
+        style.over_seeds(ax, loss, errors[name].rename(snapshot="time"), marker=".", **props)
+    peak = int(errors[RELN].mean("seed").fillna(0).argmax("snapshot"))
+    for name, text, offset, side in (
+        (RELN, "100 units", (-5, -2), "right"),
+        (WIDE, "wide", (3, -12), "left"),
+    ):
+        height = float(errors[name].mean("seed")[peak])
+        ax.annotate(text, (float(loss[peak]), height), offset, textcoords="offset points",
+                    ha=side, color=STYLES[name]["color"])  # fmt: skip
     ax.set(xlabel="loss over initial loss", ylabel="relative distance of outputs")
     ax.set(xlim=(1.02, 0), ylim=(0, None))
     ax.set_title("Outputs differ most late in training")

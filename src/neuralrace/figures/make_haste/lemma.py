@@ -73,11 +73,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     for first, rows, props in frames:
         frame = Rectangle((-0.5, first - 0.5), patterns.shape[1], rows, **props)
         ax.add_patch(frame).set(clip_on=False, zorder=4)
-    ax.annotate("counterexample", (0, first), (-3, 0), ax.get_yaxis_transform(), "offset points",
-                ha="right", va="center", color=FRAME["edgecolor"])  # fmt: skip
     contextual.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
+    ax.set_yticks([*ax.get_yticks(), first], [*GROUPS, "counter-\nexample"])
+    ax.get_yticklabels()[-1].set_color(FRAME["edgecolor"])
     ax.set_xlabel("object in context")
-    ax.set_title(f"{len(groups[1])} gates are beyond the lemma")
+    ax.set_title(f"{len(groups[1])} gates beyond the lemma")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

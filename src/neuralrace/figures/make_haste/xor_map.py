@@ -20,6 +20,8 @@ from neuralrace.metrics.values import crossing_time
 from neuralrace.results.cells import Results
 
 SCALE = r"init scale $\sigma$"
+HALO = [Stroke(linewidth=1.8, foreground="white"), Normal()]
+"""Makes text readable on dark shades."""
 SIMULATION = {"color": style.COLOURS["relu"], "marker": "o"}
 
 
@@ -49,8 +51,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         _label_boundary(ax, theory, level)
     (x,) = maps.position(table, "x", [float(CROSSOVER)])
     ax.axvline(x, **maps.PAPER)
-    ax.annotate(r"$\Delta^*$", (x, 1), (0, 2), ax.get_xaxis_transform(), "offset points",
-                ha="center")  # fmt: skip
+    ax.annotate(r"$\Delta^*$", (x, len(table["y"]) - 2), (4, 0), textcoords="offset points",
+                va="center", path_effects=HALO)  # fmt: skip
     powers = np.log10(table["y"].values)
     ax.set_yticks(range(len(powers)), [f"$10^{{{power:.0f}}}$" for power in powers])
     ax.set(xlabel=margins.LABEL, ylabel=SCALE)
@@ -90,7 +92,7 @@ def _label_boundary(ax: Axes, theory: xr.DataArray, level: int | float) -> None:
             fontsize=6.5,
             ha="right" if level > 0.5 else "left",
             va="center",
-            path_effects=[Stroke(linewidth=1.8, foreground="white"), Normal()],
+            path_effects=HALO,
         )
 
 

@@ -73,7 +73,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     margins.draw_by_margin(ax, cells, map(margins.over_faster, cells), race)
     ax.axhline(1, **style.PAPER)
     end = margins.margin(cells[-1])
-    ax.annotate("Jarvis et al.: as the faster", (end, 1), (0, -9), textcoords="offset points",
-                ha="right")  # fmt: skip
-    ax.set_ylabel("time over that of the faster")
+    ax.annotate("Jarvis et al.:\nas the faster", (end, 1), (0, -6), textcoords="offset points",
+                ha="right", va="top")  # fmt: skip
+    ax.set_ylabel("half time, over that of the faster")
     ax.set_title(r"ReLU beats the faster kind near $\Delta^*$")
