@@ -1,14 +1,14 @@
 """Gates of the units of a ReLU network in clusters, and the pathways made of them.
 
 Follows fig. 8 and algorithm 1 of Jarvis et al., "Make Haste Slowly" (appendix B). The gates of all
-hidden units over all samples, of all seeds and of snapshots throughout training, are put into k
+700 hidden units over all samples, of ten runs and of snapshots throughout training, are put into k
 clusters by k-means. Rows are clusters, as high as their share of the gates; columns are samples by
 context. The stronger the colour, the larger the share of a cluster that is open. A pathway is made
 of each cluster, open where more than half of it is; the contexts that it is open in stand on the
 left. The paper's gated network has a common pathway and one for each pair of contexts. Where a
 cluster lumps units of several kinds together, a third to two thirds of it are open, which is
 hatched. What differs from the source: rows have heights, and as a control the last panel has gates
-of the start alone, before anything is learned. Gates are of 700 units in each of ten runs.
+of the start alone, before anything is learned.
 """
 
 from typing import Any
@@ -67,8 +67,10 @@ def panel_a(results: Results, ax: Axes) -> None:
         if _draw_clusters(part, results.cell("contextual"), "training", number)
     ]
     parts[0].set_ylabel("contexts that a cluster is open in:\nits share of gates")
-    count = min(complete, default="no number of")
-    ax.set_title(f"The paper's pathways come with {count} clusters")
+    ax.set_title(
+        f"The paper's pathways come with {min(complete)} clusters" if complete
+        else "Some of the paper's pathways are missing"
+    )  # fmt: skip
 
 
 def panel_b(results: Results, ax: Axes) -> None:

@@ -110,8 +110,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     for name, props in STYLES.items():
         style.over_seeds(ax, loss, errors[name].rename(snapshot="time"), marker=".", **props)
     peak = int(errors[RELN].mean("seed").fillna(0).argmax("snapshot"))
+    late = loss[peak] < 0.5  # the left half of the axis has room
     for name, text, offset, side in (
-        (RELN, "100 units", (-5, -2), "right"),
+        (RELN, "100 units", (-5 if late else 5, -2), "right" if late else "left"),
         (WIDE, "wide", (3, -12), "left"),
     ):
         height = float(errors[name].mean("seed")[peak])

@@ -133,20 +133,17 @@ def panel_c(results: Results, ax: Axes) -> None:
     time = relu.flow_time.values
     loss = relative_loss(relu.get("trajectory", "loss")).mean("seed").values
     networks = _networks(results)[: len(FAMILIES)]
-    distances = []
-    for _, cell, props in networks:
+    for (_, cell, props), numbers, up in zip(networks, FAMILIES, (0.13, 0.5), strict=True):
         other = relative_loss(cell.get("trajectory", "loss")).mean("seed")
-        distances.append(abs(np.interp(time, cell.flow_time, other) - loss))
-        ax.plot(time, distances[-1], **style.SIMULATION | props)
-    apart = int(abs(distances[0] - distances[1]).argmax())
-    for (_, _, props), numbers, distance in zip(networks, FAMILIES, distances, strict=True):
-        ax.annotate(f"$q$ = {contextual.family_name(numbers)}", (time[apart], distance[apart]),
-                    (6, 3), textcoords="offset points", color=props["color"])  # fmt: skip
-    peak = int(distances[0].argmax())
-    left = peak < len(time) / 2
-    ax.annotate("drop of the common pathway", (time[peak], distances[0][peak]),
-                (6 if left else -6, 0), textcoords="offset points",
-                ha="left" if left else "right", va="top", fontsize=6.5)  # fmt: skip
+        off = abs(np.interp(time, cell.flow_time, other) - loss)
+        ax.plot(time, off, **style.SIMULATION | props)
+        ax.text(0.5, up, f"$q$ = {contextual.family_name(numbers)}", color=props["color"],
+                transform=ax.transAxes)  # fmt: skip
+    peak = int(off.argmax())
+    left = peak < len(off) / 2
+    ax.annotate("drop of the common pathway", (time[peak], off[peak]), (6 if left else -6, 0),
+                textcoords="offset points", ha="left" if left else "right", va="top",
+                fontsize=6.5)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
     ax.set_title("Both families differ most in the first drop")
 

@@ -102,18 +102,19 @@ def panel_b(results: Results, ax: Axes) -> None:
     largest throughout training. A marker for each of ten runs.
     """
     relu = results.cell("contextual")
-    for family in _shown(relu):
+    for place, family in zip(("bottom", "top"), _shown(relu), strict=False):
         candidate = contextual.candidate_names(relu)[family]
         hidden, outputs = (metric(relu, name, candidate=candidate) for name in DISTANCES)
         ax.plot(hidden, outputs, linestyle="", alpha=0.7, **_props(family))
         ax.annotate(
-            WORDS[family].replace(" ", "\n"),
-            (float(hidden.mean()), float(outputs.min())), (0, -8), textcoords="offset points",
-            ha="center", va="top", color=_props(family)["color"],
+            WORDS[family],
+            (float(hidden.mean()), float(outputs.max() if place == "bottom" else outputs.min())),
+            (0, 6 if place == "bottom" else -6), textcoords="offset points",
+            ha="center", va=place, color=_props(family)["color"],
         )  # fmt: skip
     ax.plot(0, 0, clip_on=False, **RELU)
     ax.annotate("ReLU network", (0, 0), (7, 5), textcoords="offset points", color=RELU["color"])
-    ax.set(xlim=(0, 1.15 * ax.dataLim.x1), ylim=(0, 1.1 * ax.dataLim.y1))
+    ax.set(xlim=(0, 1.15 * ax.dataLim.x1), ylim=(0, 1.25 * ax.dataLim.y1))
     ax.locator_params(nbins=4)
     ax.set(xlabel="squared distance of representations", ylabel="squared distance of outputs")
     ax.set_title("Nearer in representation, not in output")
