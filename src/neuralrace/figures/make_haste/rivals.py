@@ -24,8 +24,8 @@ from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smalles
 from neuralrace.results.cells import CellResults, Results
 
 OTHERS = {
-    "samples_gated": ("a pathway a sample", {"color": "0.45"}),
-    "objects_gated": ("a pathway an object", {"color": "0.65"}),
+    "samples_gated": ("a pathway a sample", {"color": (0.45, 0.45, 0.45)}),
+    "objects_gated": ("a pathway an object", {"color": (0.65, 0.65, 0.65)}),
 }
 """Names and colours of networks with other pathways, by experiment."""
 NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
