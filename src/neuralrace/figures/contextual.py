@@ -18,7 +18,6 @@ from neuralrace.config.cell import Cell
 from neuralrace.datasets.contextual import Contextual, properties
 from neuralrace.errors import UserError
 from neuralrace.figures import style
-from neuralrace.figures.diagrams import draw_network, graph
 from neuralrace.figures.domains import EDGE
 from neuralrace.figures.sweeps import (
     cannot_draw,
@@ -169,27 +168,6 @@ def mode_groups(curves: xr.DataArray) -> list[list[int]]:
         else:
             groups.append([mode])
     return groups
-
-
-def draw_pathways(ax: Axes, cell: CellResults, shape: float) -> None:
-    """The network of pathways, each in a colour, with its gates in the first to the last context.
-
-    Args:
-        ax: axes to draw on.
-        cell: a gated network on the task.
-        shape: width over height of the drawing.
-    """
-    drawn, opened = graph(cell), gates_by_context(cell)
-    colours = ["0.35", *map(style.categorical, range(1, len(opened)))]
-    nodes = [pathway.nodes[1] for pathway in drawn.pathways]
-    draw_network(
-        ax,
-        drawn,
-        dict(zip(drawn.pathways, colours, strict=True)),
-        dict(zip(nodes, opened, strict=True)),
-        {drawn.inputs[0]: "object,\ncontext", drawn.outputs[0]: "properties"},
-        shape=shape,
-    )
 
 
 def opening_label(gates: Float[np.ndarray, " sample"], dataset: Contextual) -> str:

@@ -6,16 +6,12 @@ from jaxtyping import Bool
 from matplotlib.axes import Axes
 
 from neuralrace.figures import contextual, style
+from neuralrace.figures.diagrams import draw_network, graph
 from neuralrace.results.cells import CellResults
 
-COMMON = style.categorical(3)
-"""Units that are open in all contexts; red in Jarvis et al."""
-CLOSED_IN = (
-    style.categorical(2),
-    style.categorical(0),
-    style.categorical(4),
-    *sns.color_palette("Dark2"),
-)
+COMMON = style.categorical(1)
+"""Units that are open in all contexts; red in Jarvis et al., which is the ReLU network's here."""
+CLOSED_IN = (style.categorical(2), style.categorical(9), *sns.color_palette("Dark2")[2:])
 """Units that are closed in one context, by context; the first is green in Jarvis et al."""
 OTHER = (0.35, 0.35, 0.35)
 """All other units."""
@@ -45,6 +41,26 @@ def by_contexts(gates: Bool[np.ndarray, "unit sample"], contexts: int) -> np.nda
     """Units in the order of the contexts that they are open in, those of most contexts first."""
     opened = opened_in(gates, contexts)
     return np.lexsort([*opened.T[::-1], opened.sum(axis=1)])[::-1]
+
+
+def draw_pathways(ax: Axes, cell: CellResults, shape: float) -> None:
+    """The network of pathways, each in its colour, with its gates in the first to the last context.
+
+    Args:
+        ax: axes to draw on.
+        cell: a gated network on the task.
+        shape: width over height of the drawing.
+    """
+    drawn, opened = graph(cell), contextual.gates_by_context(cell)
+    nodes = [pathway.nodes[1] for pathway in drawn.pathways]
+    draw_network(
+        ax,
+        drawn,
+        dict(zip(drawn.pathways, map(colour, opened > 0), strict=True)),
+        dict(zip(nodes, opened, strict=True)),
+        {drawn.inputs[0]: "object,\ncontext", drawn.outputs[0]: "properties"},
+        shape=shape,
+    )
 
 
 def draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:

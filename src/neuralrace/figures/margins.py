@@ -14,6 +14,8 @@ from neuralrace.networks.gates.per_example import PerExample
 from neuralrace.results.cells import CellResults, Results
 
 LABEL = r"margin $\Delta$"
+ROUNDED = 1e-3
+"""Margins as near as this to that of equal speed are the same in a title."""
 LINEAR, XOR = {"color": style.categorical(0)}, {"color": style.categorical(1)}
 """Pathways of one class each and of one example each; the paper's are blue and orange, too."""
 
@@ -28,6 +30,13 @@ def margin(cell: CellResults) -> float:
     if not isinstance(dataset, Xor) or dataset.margin is None:
         raise cannot_draw(cell, "dataset", "margin")
     return dataset.margin
+
+
+def title(cell: CellResults) -> str:
+    """The margin, and whether it is that of equal speed, rounded."""
+    value = margin(cell)
+    star = r"\Delta^* = " if abs(value - CROSSOVER) < ROUNDED else ""
+    return rf"$\Delta = {star}{value:.3g}$"
 
 
 def by_margin(results: Results, experiment: str) -> list[CellResults]:

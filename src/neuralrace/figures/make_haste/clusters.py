@@ -1,15 +1,14 @@
 """Gates of the units of a ReLU network in clusters, and the pathways made of them.
 
 Follows fig. 8 and algorithm 1 of Jarvis et al., "Make Haste Slowly" (appendix B). The gates of all
-hidden units over all samples, of all seeds and of snapshots throughout training, are clustered by
-k-means into k clusters. Rows are clusters, columns are samples by context; the stronger the colour,
-the larger the share of a cluster that is open. A pathway is made of each cluster, open where more
-than half of it is; the contexts that it is open in stand on the left, with the share of the gates
-that the cluster holds. The paper's gated network has a common pathway and one for each pair of
-contexts; titles tell whether one of them is missing. Where a cluster lumps units of several kinds
-together, a third to two thirds of it are open, which is hatched. As a control, the last panel
-has gates of the start alone, before anything is learned. Gates are of 700 units in each of ten
-runs.
+700 hidden units over all samples, of ten runs and of snapshots throughout training, are put into k
+clusters by k-means. Rows are clusters, as high as their share of the gates; columns are samples by
+context. The stronger the colour, the larger the share of a cluster that is open. A pathway is made
+of each cluster, open where more than half of it is; the contexts that it is open in stand on the
+left. The paper's gated network has a common pathway and one for each pair of contexts. Where a
+cluster lumps units of several kinds together, a third to two thirds of it are open, which is
+hatched. What differs from the source: rows have heights, and as a control the last panel has gates
+of the start alone, before anything is learned.
 """
 
 from typing import Any
@@ -21,23 +20,27 @@ from matplotlib.patches import Patch, Rectangle
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.gate_patterns import colour
+from neuralrace.figures.gate_patterns import colour, kinds_of
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
+NUMBERS = (3, 4, 5)
+"""Numbers of clusters in the paper."""
 MIXED = (1 / 3, 2 / 3)
 """Open shares of a cluster in a context between which it is mixed."""
+LEAST = 0.05
+"""Least share of gates in clusters without a pathway that is named."""
 HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
-WORDS = {3: "three", 4: "four", 5: "five", 6: "six"}
 
 
 @Figure(
-    layout="abcd",
+    layout="ab",
     height=2.9,
-    cf={"a": "Fig. 8", "b": "Fig. 8", "c": "Fig. 8"},
+    widths=(3.1, 1.0),
+    cf={"a": "Fig. 8"},
     reads={
         "contextual": {
-            "metrics": "identified_centroids identified_gates identified_share reln_gates_found",
+            "metrics": "identified_centroids identified_gates identified_share",
         },
     },
 )
@@ -54,28 +57,34 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Three clusters lump units of two kinds together."""
-    _draw_clusters(ax, results.cell("contextual"), "training", 3)
-    ax.set_ylabel("contexts a pathway is open in,\nshare of gates")
+    """Clusters of the gates of all of training. Three lump units of two kinds together, four are
+    the pathways of the paper's gated network, and five are those four and a small one.
+    """
+    parts = style.split(ax, 1, len(NUMBERS))[0]
+    complete = [
+        number
+        for part, number in zip(parts, NUMBERS, strict=True)
+        if _draw_clusters(part, results.cell("contextual"), "training", number)
+    ]
+    parts[0].set_ylabel("contexts that a cluster is open in:\nits share of gates")
+    ax.set_title(
+        f"The paper's pathways come with {min(complete)} clusters" if complete
+        else "Some of the paper's pathways are missing"
+    )  # fmt: skip
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Four clusters are the pathways of the paper's gated network."""
-    _draw_clusters(ax, results.cell("contextual"), "training", 4)
+    """Four clusters of gates of the start; one of them is open nowhere and makes no pathway."""
+    part = style.split(ax, 1)[0, 0]
+    complete = _draw_clusters(part, results.cell("contextual"), "start", 4)
+    ax.set_title("Also at the start" if complete else "Not yet at the start")
 
 
-def panel_c(results: Results, ax: Axes) -> None:
-    """Five clusters: those four again, and a small one."""
-    _draw_clusters(ax, results.cell("contextual"), "training", 5)
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Four clusters of gates of the start; one of them is open nowhere and is left out."""
-    _draw_clusters(ax, results.cell("contextual"), "start", 4)
-
-
-def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
+def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> bool:
     """Draws the open share of at most `most` clusters, by sample, in the colours of their pathways.
+
+    Returns:
+        Whether all pathways of the paper are among them.
 
     Raises:
         UserError: the gates have fewer than two clusters.
@@ -89,38 +98,33 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> None:
     if not count:
         raise UserError("gates are too few kinds for 2 clusters to draw", key=cell.name)
     centroids, gates, shares = (
-        value.sel(clusters=count).dropna("pathway", how="all") for value in values
+        value.sel(clusters=count).dropna("pathway", how="all").values for value in values
     )
     task, contexts = contextual.task(cell), np.asarray(cell.contexts)
-    numbers = np.unique(contexts)
-    opened = np.array([gates.values[:, contexts == c].all(axis=1) for c in numbers]).T
-    colours = np.array(list(map(colour, opened)))
-    shade = centroids.values[..., None]
-    ax.imshow(1 - shade * (1 - colours[:, None]), aspect="auto", interpolation="nearest")
-    open_share = [centroids.values[:, contexts == c].mean(axis=1) for c in numbers]
-    for column, share in enumerate(open_share):
+    by_context = [contexts == context for context in np.unique(contexts)]
+    opened = np.array([gates[:, own].all(axis=1) for own in by_context]).T
+    edges = np.append(0, np.cumsum(shares))
+    shades = 1 - centroids[..., None] * (1 - np.array(list(map(colour, opened)))[:, None])
+    ax.pcolormesh(np.arange(len(contexts) + 1) - 0.5, edges, shades)
+    for column, own in enumerate(by_context):
+        share = centroids[:, own].mean(axis=1)
         for row in np.flatnonzero((share > MIXED[0]) & (share < MIXED[1])):
-            place = (column * task.objects - 0.5, row - 0.5)
-            ax.add_patch(Rectangle(place, task.objects, 1, fill=False, **HATCH))
-    names = [", ".join(str(n + 1) for n in np.flatnonzero(row)) or "mixed" for row in opened]
-    labels = [f"{name}\n{share:.0%}" for name, share in zip(names, shares.values, strict=True)]
-    ax.set_yticks(range(len(labels)), labels)
-    for row in range(1, len(labels)):
-        ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
+            place = (column * task.objects - 0.5, edges[row])
+            ax.add_patch(Rectangle(place, task.objects, shares[row], fill=False, **HATCH))
+    names = [", ".join(map(str, np.flatnonzero(row) + 1)) or "mixed" for row in opened]
+    labels = [f"{name}: {share:.0%}" for name, share in zip(names, shares, strict=True)]
+    middles = edges[:-1] + shares / 2
+    if 1 - edges[-1] > LEAST:
+        labels.append(f"none: {1 - edges[-1]:.0%}")
+        middles = np.append(middles, (1 + edges[-1]) / 2)
+    ax.set_yticks(middles, labels)
+    for edge in edges[1:-1]:
+        ax.axhline(edge, color="0.5", linewidth=0.5)
+    ax.set_ylim(1, 0)
     contextual.name_contexts(ax.xaxis, task)
     ax.tick_params(length=0)
     ax.set_xlabel("sample, by context")
-    share = metric(cell, "reln_gates_found", source=source).sel(clusters=count)
-    missing = task.contexts + 1 - round(float(share) * (task.contexts + 1))
-    absent = [
-        c for c in range(task.contexts) if not (opened == (numbers != numbers[c])).all(1).any()
-    ]
-    if not missing:
-        found = f"all {WORDS.get(task.contexts + 1, 'found')}"
-    elif missing == len(absent) == 1 and task.contexts == 3:
-        pair = ", ".join(str(c + 1) for c in range(task.contexts) if c not in absent)
-        found = f"${pair}$ missing"
-    else:
-        found = "incomplete"
-    name = f"$k$ = {count}" if source == "training" else "Start"
-    ax.set_title(f"{name}: {found}")
+    designed = kinds_of(task.contexts)
+    found = (opened == designed[:, None]).all(axis=-1).any(axis=-1)
+    ax.set_title(f"$k$ = {count}: {found.sum()} of {len(found)} pathways", loc="center")
+    return bool(found.all())

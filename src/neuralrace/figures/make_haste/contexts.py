@@ -25,7 +25,7 @@ LATE = 0.05
 
 @Figure(
     layout="a;b;c",
-    height=5.2,
+    height=5.0,
     heights=(1.2, 1.0, 1.0),
     cf={"a": "Fig. 5", "b": "Fig. 5", "c": "Fig. 5"},
     reads={
@@ -60,13 +60,14 @@ def panel_a(results: Results, ax: Axes) -> None:
         solutions = {"staged_modes": style.PAPER, "head_start": style.THEORY}
         draw_relative_loss(part, reln, contextual.RELN, solutions)
         part.set(xlim=(0, _end(relu)), ylim=(0, 1.05), ylabel="")
+        part.tick_params(labelbottom=False)
         part.set_title(f"{contextual.task(relu).contexts} contexts", loc="center")
         late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
         if np.isfinite(late / early):
             text = f"to {LATE:.0%} ReLU takes\n{late / early:.2f} times as long"
             part.text(0.98, 0.6, text, ha="right", transform=part.transAxes, fontsize=6.5)
     parts[0].set_ylabel("loss over initial loss")
-    ax.set_title("ReLU networks share the stages, and fall behind")
+    ax.set_title("ReLU networks share early stages, then fall behind")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -74,18 +75,24 @@ def panel_b(results: Results, ax: Axes) -> None:
     pathways; the text is the largest distance over the largest value, of theory and of the source's
     closed form.
     """
-    _draw_values(results, True, ax)
-    ax.set_title("Common pathway: context pathways take over a part")
+    parts = _draw_values(results, True, ax)
+    for part in parts:
+        part.tick_params(labelbottom=False)
+    parts[0].text(0.98, 0.06, "dark: strong modes", ha="right", transform=parts[0].transAxes,
+                  fontsize=6.5)  # fmt: skip
+    ax.set_title("Common pathway: several modes peak, then shrink")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Singular values of the context pathways; bands are over pathways, too."""
-    _draw_values(results, False, ax)
-    ax.set_title("Context pathways: earlier than the closed form")
+    for part in _draw_values(results, False, ax):
+        part.set_xlabel(style.FLOW_TIME)
+    ax.set_title("Context pathways rise before the closed form")
 
 
-def _draw_values(results: Results, common: bool, ax: Axes) -> None:
-    parts = style.split(ax, 1, len(EXPERIMENTS), sharey=True)[0]
+def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
+    """Draws singular values of the common or of the context pathways; returns the axes."""
+    parts: np.ndarray = style.split(ax, 1, len(EXPERIMENTS), sharey=True)[0]
     for part, (relu, cell) in zip(parts, _pairs(results), strict=True):
         pathways = np.flatnonzero(contextual.pathway_gates(cell).all(axis=1) == common).tolist()
         stated = smallest_scale(cell.get("theory", "pathway_values", solution="staged_modes"))
@@ -94,16 +101,17 @@ def _draw_values(results: Results, common: bool, ax: Axes) -> None:
             curve = stated.isel(pathway_mode=group).mean("pathway_mode")
             part.plot(cell.flow_time, curve, **style.PAPER)
         contextual.draw_singular_values(part, cell, pathways)
-        part.set(xlim=(0, _end(relu)), ylim=(0, 1.4 * part.dataLim.y1), xlabel=style.FLOW_TIME)
+        part.set(xlim=(0, _end(relu)), ylim=(0, 1.4 * part.dataLim.y1))
         off = metric(cell, "pathway_error_sup").isel(pathway=pathways)
         near, far = (
             float(off.sel(solution=solution).max("pathway").mean("seed"))
             for solution in ("pathway_modes", "staged_modes")
         )
-        text = f"theory {near:.1%} off, closed form {far:.0%}"
+        text = f"theory {near:.1%} off, Jarvis et al. {far:.0%}"
         part.text(0.98, 0.97, text, ha="right", va="top", transform=part.transAxes, fontsize=6.5)
         part.yaxis.set_major_formatter("{x:.1f}")  # as wide as in a
     parts[0].set_ylabel("singular value")
+    return parts
 
 
 def _pairs(results: Results) -> list[tuple[CellResults, CellResults]]:

@@ -10,6 +10,8 @@ one run each, of the gated network between its two nearest snapshots; other line
 means and ranges over ten runs, in d over five.
 """
 
+from typing import Literal
+
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -26,19 +28,22 @@ from neuralrace.results.cells import CellResults, Results
 RELN, WIDE = "two", "two_half"
 """Candidates of the ReLU network, with the widths of the paper and with a wide common pathway."""
 STYLES = {RELN: contextual.RELN, WIDE: {"color": style.categorical(9), "linewidth": 2.2}}
+TAGS: dict[str, tuple[str, int, Literal["left", "right"]]] = {
+    RELN: ("100 units a pathway", 9, "left"),
+    WIDE: ("wide\ncommon", -6, "right"),
+}
+"""Names in the enlarged drop, with their offset in points and alignment."""
 SHARES = (0.5, 0.2)
 """Losses over initial loss at which outputs are drawn."""
 SHORT = r"flow time (units of $\tau$)"
 FIRST = 0.85
 """Loss over initial loss in the middle of the first drop."""
-CLOSE = 0.01
-"""Squared distance of outputs that differ by a tenth of their size."""
 
 
 @Figure(
     layout="aab;ccc;ddd",
-    height=7.2,
-    heights=(1.0, 2.1, 0.95),
+    height=7.0,
+    heights=(1.1, 1.8, 0.95),
     cf={"a": "Fig. 4a", "c": "Fig. 4a", "d": "Fig. 4b"},
     reads={
         "contextual": {
@@ -70,47 +75,52 @@ def panel_a(results: Results, ax: Axes) -> None:
     cell = results.cell("contextual")
     loss = draw_relative_loss(ax, cell, contextual.RELU)
     drop = float(cell.flow_time[int((loss.mean("seed") > FIRST).sum())])
-    inset = ax.inset_axes((0.28, 0.46, 0.3, 0.5))
+    inset = ax.inset_axes((0.42, 0.4, 0.4, 0.55))
     style.over_seeds(inset, cell.flow_time, loss, **contextual.RELU)
     _draw_candidates(ax, cell)
     _draw_candidates(inset, cell)
-    tags = (RELN, "100 units", 9, "left"), (WIDE, "wide", -6, "right")
     initial = float(smallest_scale(cell.get("trajectory", "loss")).isel(time=0).mean("seed"))
-    for name, tag, shift, side in tags:
+    for name, (tag, shift, side) in TAGS.items():
+        gap = metric_mean(cell, "imitation_gap", candidate=name)
         theory = smallest_scale(cell.get("theory", "candidate_loss", candidate=name)).mean("seed")
         time = float(cell.flow_time[int((theory > FIRST * initial).sum()) - 1])
-        inset.annotate(tag, (time, FIRST), (shift, 0), textcoords="offset points", va="center",
-                       ha=side, color=STYLES[name]["color"], fontsize=6.5)  # fmt: skip
-    inset.set(xlim=(0.4 * drop, 1.6 * drop), ylim=(2 * FIRST - 1.03, 1.03))
+        inset.annotate(f"{tag}:\n{gap:.2g} off", (time, FIRST), (shift, 0), va="center", ha=side,
+                       textcoords="offset points", color=STYLES[name]["color"])  # fmt: skip
+    low, high = 2 * FIRST - 1.03, 1.03
+    inset.set(xlim=(0.4 * drop, 1.6 * drop), ylim=(low, high))
+    inset.text(0.98, 0.9, "first drop", ha="right", transform=inset.transAxes)
+    box = (0.4 * drop, low, 1.2 * drop, high - low)
+    ax.indicate_inset(box, edgecolor=style.GUIDE["color"], linewidth=0.8)
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
     ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], markersize=5, zorder=4)
     ax.set(xlabel=style.FLOW_TIME, ylim=(0, 1.05))
     ax.set_xlim(0, style.settling_time(loss, cell.flow_time))
-    for up, (name, props) in zip((0.85, 0.65), STYLES.items(), strict=True):
-        gap = metric_mean(cell, "imitation_gap", candidate=name)
-        ax.text(0.62, up, f"within {gap:.2g} of\nthe ReLU network", color=props["color"],
-                transform=ax.transAxes, va="center")  # fmt: skip
     ax.set_title("The gated network passes the same stages")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Squared distance of outputs at equal loss, over squared targets; below the grey line they
-    are alike to a tenth in size.
-    """
+    """Distance of outputs from the ReLU network's at equal loss, over the size of the targets."""
     cell = results.cell("contextual")
-    loss = relative_loss(cell.get("trajectory", "loss"))
+    errors = {name: metric(cell, "imitation_output_error_curve", candidate=name) ** 0.5
+              for name in STYLES}  # fmt: skip
+    loss = relative_loss(cell.get("trajectory", "loss")).mean("seed")
+    loss = loss.sel(time=errors[RELN]["snapshot"].values)
     for name, props in STYLES.items():
-        error = metric(cell, "imitation_output_error_curve", candidate=name)
-        error = error.rename(snapshot="time")
-        style.over_seeds(ax, loss.sel(time=error["time"]).mean("seed"), error, marker=".", **props)
-    ax.axhline(CLOSE, **style.GUIDE)
-    ax.text(0.02, CLOSE, "a tenth in size", transform=ax.get_yaxis_transform(), va="bottom",
-            fontsize=6.5, color="0.4")  # fmt: skip
-    ax.set(xlabel="loss over initial loss", ylabel="squared distance of outputs")
+        style.over_seeds(ax, loss, errors[name].rename(snapshot="time"), marker=".", **props)
+    peak = int(errors[RELN].mean("seed").fillna(0).argmax("snapshot"))
+    late = loss[peak] < 0.5  # the left half of the axis has room
+    for name, text, offset, side in (
+        (RELN, "100 units", (-5 if late else 5, -2), "right" if late else "left"),
+        (WIDE, "wide", (3, -12), "left"),
+    ):
+        height = float(errors[name].mean("seed")[peak])
+        ax.annotate(text, (float(loss[peak]), height), offset, textcoords="offset points",
+                    ha=side, color=STYLES[name]["color"])  # fmt: skip
+    ax.set(xlabel="loss over initial loss", ylabel="relative distance of outputs")
     ax.set(xlim=(1.02, 0), ylim=(0, None))
-    ax.set_title("Outputs differ late in training")
+    ax.set_title("Outputs differ most late in training")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -138,7 +148,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None), xlabel=SHORT)
         part.set_title(contextual.opening_label(row, contextual.task(cell)), loc="center")
     axes[0].set_ylabel("singular value")
-    axes[0].text(0.98, 0.07, f"within {off:.0%}", ha="right", transform=axes[0].transAxes)
+    axes[1].text(0.03, 0.9, "dark: strong modes", transform=axes[1].transAxes, fontsize=6.5)
+    axes[0].text(0.98, 0.06, f"within {off:.0%}", ha="right", transform=axes[0].transAxes)
     ax.set_title("Every pathway follows theory")
 
 

@@ -25,7 +25,7 @@ from neuralrace.results.cells import CellResults, Results
 
 SOURCES = {
     "training": {"color": style.COLOURS["gated"], "marker": "o", "markersize": 5},
-    "start": {"color": "0.5", "marker": "^", "linestyle": style.LINES[1], "linewidth": 1.3},
+    "start": {"color": "0.5", "marker": "^", "linewidth": 1.0, "alpha": 1.0},
 }
 """Lines by the time that gates are from."""
 NAMES = {"training": "gates of all\nof training", "start": "gates of\nthe start"}
@@ -74,7 +74,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     for before, count in pairwise(counts):
         high, low = (float(errors.sel(clusters=k)) for k in (before, count))
         middle = ((before + count) / 2, (high * low) ** 0.5)
-        ax.annotate(f"÷{high / low:.1f}", middle, (3, 3), textcoords="offset points", **NOTE)
+        ax.annotate(f"÷{high / low:.1f}", middle, (1, 4), textcoords="offset points", **NOTE)
     for count in counts[counts == elbow]:
         error = float(errors.sel(clusters=count))
         ax.plot(count, error, "o", color="black", markerfacecolor="none", markersize=11)
@@ -112,6 +112,7 @@ def panel_b(results: Results, ax: Axes) -> None:
             frame = {"fill": False, "edgecolor": "black", "linewidth": 1.0}
             ax.add_patch(Rectangle(corner, 2 * HALF + 0.1, rows + 0.24, **frame))
     _frame(ax, counts)
+    ax.text(counts[0] - HALF, len(opened), "colour: open\npale: closed", va="bottom", **NOTE)
     names = [", ".join(map(str, np.flatnonzero(row) + 1)) or "none" for row in opened]
     ax.set_yticks(np.arange(len(names)) + 0.5, [f"open in {name}" for name in names])
     ax.yaxis.tick_right()

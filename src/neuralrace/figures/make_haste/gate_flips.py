@@ -31,10 +31,11 @@ LEAST_BLOCK = 0.07
 """Least share of rows of a block that has a name."""
 CLUSTERS = 4
 FLIPS = {
-    "carried_gate_flip_fraction": ("differ from\nthe start", style.categorical(1)),
-    "recent_gate_flips": ("flip in\n1/20 of training", style.categorical(0)),
+    "carried_gate_flip_fraction": "differ from\nthe start",
+    "recent_gate_flips": "flip in\n1/20 of training",
 }
-"""Names and colours of shares of gates."""
+"""Names of shares of gates."""
+RELU = {"color": style.COLOURS["relu"]}
 FAINT = {"color": "0.6", "linewidth": 1.0, "alpha": 1.0}
 
 
@@ -141,14 +142,15 @@ def panel_c(results: Results, ax: Axes) -> None:
             flips = _flips(cell, name).mean("seed")
             ax.plot(flips["snapshot_flow_time"], flips, **FAINT)
     ends = []
-    for name, (text, shade) in FLIPS.items():
+    for name, text in FLIPS.items():
         flips = _flips(results.cell("contextual"), name)
         time, end = flips["snapshot_flow_time"], float(flips.isel(snapshot=-1).mean("seed"))
-        style.over_seeds(ax, time, flips, color=shade)
-        ends.append((end, f"{end:.0%} {text}", shade))
+        style.over_seeds(ax, time, flips, **RELU)
+        ends.append((end, f"{end:.0%} {text}", RELU["color"]))
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of gates", ylim=(0, None))
     ax.set_xlim(0, float(time[-1]))
-    ax.text(0.98, 0.48, "grey: other tasks", transform=ax.transAxes, ha="right", color="0.35")
+    ax.text(0.98, 0.46, "thin and grey: hierarchies in\nthree, four and five contexts", ha="right",
+            transform=ax.transAxes, fontsize=6.5, color="0.35")  # fmt: skip
     label_ends(ax, ends)
     ax.set_title("Gates settle far from the start")
 

@@ -24,6 +24,7 @@ Families = Mapping[contextual.Numbers, CellResults]
 Point = tuple[int | float, Any, float]
 """q, times of runs, and that of theory."""
 STAGES = ("context_stage", "context_stage_four", "context_stage_five")
+SHOWN = "context_stage_four"
 TASKS = ("three_contexts", "four_contexts", "five_contexts")
 WHOLE = "three_contexts_gated"
 SHORT = r"flow time (units of $\tau$)"
@@ -32,7 +33,7 @@ LATE = 0.05
 
 
 @Figure(
-    layout="aaaabb;ccddee",
+    layout="aaabbb;ccddee",
     height=4.1,
     reads={
         "context_stage context_stage_four context_stage_five": {
@@ -51,43 +52,34 @@ LATE = 0.05
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory, the source's closed form and the range."""
+    """Theory, and markers of b and e."""
     return [
         style.handle("theory", **style.THEORY),
-        style.handle("Jarvis et al., closed form", **style.PAPER),
-        style.handle(r"$\propto 1/\sqrt{q(C-q)}$", **style.GUIDE),
-        style.BAND,
+        *(
+            style.handle(f"$C$ = {count}", linestyle="", markersize=6, **props)
+            for count, props in style.styled(_contexts(results))
+        ),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss of context pathways on the residual alone, with three, four and five contexts; families
-    of q and of C - q contexts lie on one another.
+    """Loss of context pathways on the residual alone, with four contexts; the families of q and of
+    C - q contexts lie on one another.
     """
-    parts = style.split(ax, 1, len(STAGES), sharey=True)[0]
-    for part, experiment in zip(parts, STAGES, strict=True):
-        families = contextual.families(results.cells(experiment))
-        contexts = contextual.task(next(iter(families.values()))).contexts
-        _draw_losses(part, families, "pathway_modes")
-        by_speed: dict[int, list[int]] = {}
-        for (q,) in families:
-            by_speed.setdefault(q * (contexts - q), []).append(q)
-        fastest = max(by_speed)
-        for speed, numbers in by_speed.items():
-            cell = families[numbers[-1],]
-            half = float(metric(cell, "loss_half_time").mean("seed"))
-            if np.isnan(half):
-                continue
-            left = speed == fastest and len(by_speed) > 1
-            part.annotate(
-                "$q$ = " + ", ".join(map(str, numbers)), (half, 0.5),
-                (-9, -9) if left else (5, 0),
-                textcoords="offset points", ha="right" if left else "left", fontsize=6.5,
-                color=contextual.family_props((numbers[-1],))["color"],
+    families = contextual.families(results.cells(SHOWN))
+    _draw_losses(ax, families, "pathway_modes")
+    contexts = contextual.task(next(iter(families.values()))).contexts
+    for (q,), cell in families.items():
+        half = float(metric(cell, "loss_half_time").mean("seed"))
+        if np.isfinite(half):
+            left, lower = 2 * q == contexts, 2 * q > contexts
+            ax.annotate(
+                f"$q$ = {q}", (half, 0.5), (-9, -9) if left else (7, 15 - 11 * lower),
+                textcoords="offset points", ha="right" if left else "left",
+                color=contextual.family_props((q,))["color"],
             )  # fmt: skip
-        part.set_title(f"{contexts} contexts", loc="center")
-        part.set(ylim=(0, None), ylabel="")
-    parts[0].set_ylabel("loss over initial loss")
+    ax.set(ylim=(0, None))
+    ax.text(0.98, 0.9, f"$C$ = {contexts}", ha="right", transform=ax.transAxes)
     ax.set_title("Residual alone: $q$ and $C-q$ contexts learn alike")
 
 
@@ -95,10 +87,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Time to half of the loss of a against q/C; grey is proportional to 1/sqrt(q(C - q)), through
     theory at the largest q.
     """
-    contexts, points = [], []
+    points = []
     for experiment in STAGES:
         families = contextual.families(results.cells(experiment))
-        contexts.append(contextual.task(next(iter(families.values()))).contexts)
         points.append([
             (
                 q,
@@ -107,13 +98,14 @@ def panel_b(results: Results, ax: Axes) -> None:
             )
             for (q,), cell in families.items()
         ])  # fmt: skip
-    _draw_times(ax, contexts, points)
-    for count, own in zip(contexts, points, strict=True):
+    _draw_times(ax, _contexts(results), points)
+    for count, own in zip(_contexts(results), points, strict=True):
         last, _, time = own[-1]
         q = np.linspace(0.1, 0.9, 60) * count
         ax.plot(q / count, time * np.sqrt(last * (count - last) / (q * (count - q))), **style.GUIDE)
-    ax.set(ylabel="time to half of the loss", ylim=(0, None))
-    ax.set_title("Residual: half of contexts win")
+    ax.set_ylabel("time to half of the loss")
+    ax.text(0.34, 0.08, r"grey: $\propto 1/\sqrt{q(C-q)}$", color="0.4", transform=ax.transAxes)
+    ax.set_title("Residual alone: half of the contexts win")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -121,9 +113,13 @@ def panel_c(results: Results, ax: Axes) -> None:
     families = contextual.families(results.cells(WHOLE))
     _draw_losses(ax, families, "head_start")
     ax.set(yscale="log", ylim=(0.01, 1.2))
-    ax.text(0.97, 0.6, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
+    ax.text(0.85, 0.12, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
     ax.text(0.42, 0.12, "$q$ = 2", color=_colour(families, -1), ha="right", transform=ax.transAxes)
+    ax.text(0.99, 0.55, "Jarvis et al.,\nclosed form", color=style.PAPER["color"], ha="right",
+            transform=ax.transAxes)  # fmt: skip
     ax.axhline(LATE, **style.GUIDE)
+    ax.text(1, LATE, f"{LATE:.0%}", color="0.4", va="bottom", ha="right", fontsize=6.5,
+            transform=ax.get_yaxis_transform())  # fmt: skip
     ax.set_title("Whole task: two contexts beat one")
 
 
@@ -151,19 +147,22 @@ def panel_e(results: Results, ax: Axes) -> None:
     """Time to 5% of the loss against q/C beside a common pathway of 100 units; context pathways
     have 100 units, or share out as many where there are more of them.
     """
-    contexts, points = [], []
-    for experiment in TASKS:
-        cell = results.cell(experiment)
-        contexts.append(contextual.task(cell).contexts)
+    points = []
+    for cell in map(results.cell, TASKS):
         reached = metric(cell, "imitation_time_ratio") * metric(cell, "level_time")
         points.append([
             (numbers[0], reached.sel(candidate=name, loss_level=LATE), _solved_time(cell, name))
             for numbers, name in contextual.candidate_names(cell).items()
             if len(numbers) == 1
         ])  # fmt: skip
-    _draw_times(ax, contexts, points)
-    ax.set(ylabel=f"time to {LATE:.0%} of the loss", ylim=(0, None))
+    _draw_times(ax, _contexts(results), points)
+    ax.set_ylabel(f"time to {LATE:.0%} of the loss")
     ax.set_title("Whole task: more contexts win")
+
+
+def _contexts(results: Results) -> list[int]:
+    """Numbers of contexts of the tasks, which are those of the stages, too."""
+    return [contextual.task(results.cell(experiment)).contexts for experiment in TASKS]
 
 
 def _draw_losses(ax: Axes, families: Families, solution: str) -> None:
@@ -180,9 +179,8 @@ def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Poi
         x = [q / count for q, _, _ in own]
         style.point_series(ax, x, [times for _, times, _ in own], markersize=6, **props)
         ax.plot(x, [time for _, _, time in own], **style.THEORY)
-        ax.plot([], [], linestyle="", markersize=6, label=f"$C$ = {count}", **props)
-    ax.legend(loc="lower left")
     ax.set(xlabel="share of contexts $q/C$", xlim=(0.1, 0.9))
+    ax.set_ylim(0.8 * ax.dataLim.y0, 1.1 * ax.dataLim.y1)
 
 
 def _solved_time(cell: CellResults, candidate: str) -> float:

@@ -12,7 +12,6 @@ trained only for the two families whose closed forms with head start are nearest
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
 from neuralrace.extensions.registry import Figure
@@ -46,8 +45,8 @@ BAR = {"color": "0.6", "linewidth": 1.6, "zorder": 1}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """The family of the paper; markers are named at the first row."""
-    return [Patch(**SHADE, label="Jarvis et al.: pathways open in all contexts but one")]
+    """None: the family of the paper and all markers are named at the first rows."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -63,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             for gap, props in zip(gaps, GAPS.values(), strict=True):
                 style.points(part, row, gap, across=True, markersize=6, **props)
         part.set_xscale("log")
-    parts[-1].set_xlabel("largest distance of losses (initial loss)")
+    parts[-1].set_xlabel("largest distance of losses, over the initial loss")
     for gap, name in zip(GAPS, ("both starts fitted", "nothing fitted"), strict=True):
         at = float(metric(_cells(results)[0], gap).isel(open_in=0).mean())
         parts[0].annotate(
@@ -85,9 +84,13 @@ def panel_b(results: Results, ax: Axes) -> None:
             name = names.get((number,))
             values = ratios.sel(candidate=name) if name else None
             if values is None or values.isnull().all():
-                part.text(1.03, row, "not trained" if values is None else "never", va="center")
+                text = "not trained" if values is None else "never"
+                part.text(1.02, row, text, va="center", color="0.4")
             else:
                 style.points(part, row, values, across=True, markersize=6, **TRAINED)
+        own = _families(cell).index(contextual.task(cell).contexts - 1)
+        part.text(0.98, own, "Jarvis et al.: all but one", color="0.35", va="center", ha="right",
+                  transform=part.get_yaxis_transform())  # fmt: skip
         part.axvline(1, color=style.COLOURS["relu"], zorder=1, **style.SIMULATION)
         part.set_yticklabels([])
         part.set_ylabel("")
@@ -95,7 +98,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         "ReLU network", (1, 1), (0, 2), parts[0].get_xaxis_transform(), "offset points",
         ha="center", color=style.COLOURS["relu"],
     )  # fmt: skip
-    parts[-1].set_xlabel("time to 5% of the loss, over the ReLU network's")
+    parts[-1].set_xlabel(f"time to {LEVEL:.0%} of the loss, over the ReLU network's")
     ax.set_title("Trained, the paper's family is too early")
 
 

@@ -64,16 +64,19 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss at the end over the initial loss, of the trained network and with the ReLU of one hidden
-    layer taken away; a line for each run.
+    layer taken away; a line for each run, numbers are medians.
     """
     cell = results.cell("two_hidden")
     kept, linearised = metric(cell, "final_loss_share"), metric(cell, "linearised_loss")
     losses = np.stack([kept, *linearised.transpose("hidden_layer", "seed")])
     ax.plot(losses, alpha=0.45, linewidth=1.0, markeredgewidth=0, **TWO)
+    for column, median in enumerate(np.median(losses, axis=1)):
+        beside = {"textcoords": "offset points", "ha": "right" if column else "left"}
+        ax.annotate(f"{100 * median:.2g}%", (column, median), (-7 if column else 9, 0), **beside)
     layers = [f"without\nReLU {layer}" for layer in linearised["hidden_layer"].values]
     style.named_columns(ax, ["as trained", *layers])
     ax.set(yscale="log", ylabel="loss over initial loss")
-    ax.set_title("ReLU 1 is hardly needed")
+    ax.set_title("ReLU 2 is needed more")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -106,7 +109,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """What units of the last hidden layer carry of the residual of the common part, by the number
     of contexts that they are on in, and in units whose gate is the same for all objects of each
-    context ("by context"); a dot for each run, a bar at the median.
+    context ("context alone"); a dot for each run, a bar at the median.
     """
     ax.set_ylim(-0.04, 1)
     for offset, (experiment, (name, props)) in zip((-0.2, 0.2), NETWORKS.items(), strict=True):
@@ -118,7 +121,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             style.single_runs(ax, x + offset, share, 0.14, markersize=3, markeredgewidth=0, **props)
         ax.plot([], [], linestyle="", label=name, **props)
     ax.axvline(len(numbers) - 0.5, **style.GUIDE)
-    style.named_columns(ax, [*map(str, numbers), "by\ncontext"])
-    ax.set(xlabel="contexts that a unit is on in", ylabel="share of the residual")
+    style.named_columns(ax, [*map(str, numbers), "context\nalone"])
+    ax.set(xlabel="contexts that a unit is open in", ylabel="share of the residual")
     ax.legend(loc="upper left")
     ax.set_title("Units of two contexts carry most")

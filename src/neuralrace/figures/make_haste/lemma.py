@@ -3,9 +3,9 @@
 Lemma 4.1 of Jarvis et al., "Make Haste Slowly" (appendix D), says that a hidden unit is gated by
 the context alone, or open on a single sample; its proof finds gates by object alone as well and
 sets them aside. Of the 16 patterns on four samples that is ten (dotted frame). Four more can be
-had, as linear programming shows, such as the counterexample (framed), which has weights (1/2, -1/2)
-from the objects and (1, 0) from the contexts; only the two patterns of XoR cannot. Trained networks
-use patterns beyond the lemma. Means and ranges over seeds.
+had (shaded), as linear programming shows, such as the counterexample (framed), which has weights
+(1/2, -1/2) from the objects and (1, 0) from the contexts; only the two patterns of XoR cannot.
+Trained networks use patterns beyond the lemma. Means and ranges over seeds.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
+from neuralrace.figures.diagrams import gate_handles
 from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory import gate_patterns
@@ -30,7 +30,7 @@ from neuralrace.theory.reln.gates import relu_gates
 COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 """Weights from the two objects, then from the two contexts."""
 GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossible")
-START: dict[str, Any] = {"color": "0.6", "marker": "s", "clip_on": False}
+START: dict[str, Any] = {"color": "0.5", "marker": "s", "clip_on": False}
 END: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
 FRAME = {"facecolor": "none", "edgecolor": style.categorical(4), "linewidth": 1.6}
 LEMMA = FRAME | {"edgecolor": style.PAPER["color"], "linestyle": style.PAPER["linestyle"]}
@@ -48,15 +48,11 @@ LEMMA = FRAME | {"edgecolor": style.PAPER["color"], "linestyle": style.PAPER["li
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gates, the lemma and its counterexample, and times."""
-    dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
+    """Gates, and times."""
     return [
-        Patch(facecolor=light, label="open"),
-        Patch(facecolor=dark, label="closed"),
-        Patch(**LEMMA, label="lemma"),
-        Patch(**FRAME, label="counterexample"),
-        style.handle("start", linestyle="", **START),
-        style.handle("end", linestyle="", **END),
+        *gate_handles(),
+        style.handle("before training", linestyle="", **START),
+        style.handle("after training", linestyle="", **END),
     ]
 
 
@@ -69,7 +65,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     groups = _grouped(results.cell("lemma"))
     patterns = np.concatenate(groups)
     names = [f"{o} in {c}" for c, o in product((1, 2), repeat=2)]
-    style.heat(ax, patterns, 0, 1, columns=names)
+    style.heat(ax, patterns, 0, 1, columns=names, cmap="gray")
     for row in range(1, len(patterns)):
         ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
     shown = (results.cell("lemma").data.x @ COUNTEREXAMPLE > 0).tolist()
@@ -78,8 +74,10 @@ def panel_a(results: Results, ax: Axes) -> None:
         frame = Rectangle((-0.5, first - 0.5), patterns.shape[1], rows, **props)
         ax.add_patch(frame).set(clip_on=False, zorder=4)
     contextual.name_blocks(ax.yaxis, list(map(len, groups)), GROUPS)
+    ax.set_yticks([*ax.get_yticks(), first], [*GROUPS, "counter-\nexample"])
+    ax.get_yticklabels()[-1].set_color(FRAME["edgecolor"])
     ax.set_xlabel("object in context")
-    ax.set_title(f"{len(groups[1])} more than the lemma")
+    ax.set_title(f"{len(groups[1])} gates beyond the lemma")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -94,7 +92,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         units, _ = _by_pattern(cell, np.concatenate(groups), snapshot)
         beyond = _draw_shares(ax, list(map(len, groups)), units, props)
     ax.set_xlabel("share of units")
-    _write_share(ax, groups, f"{beyond:.0%} of units\nin the end")
+    _write_share(ax, groups, f"{beyond:.0%} of units")
     ax.set_title("Many units end beyond the lemma")
 
 
@@ -119,8 +117,8 @@ def _draw_shares(
     """Draws shares in the rows of their patterns; returns the share beyond the lemma."""
     rows = range(shares.sizes["pattern"])
     style.point_series(ax, rows, shares.transpose("pattern", "seed"), across=True, **props)
-    contextual.name_blocks(ax.yaxis, sizes, [""] * len(sizes), style.GUIDE)
-    ax.tick_params(axis="y", length=0)
+    ax.set_yticks([])
+    ax.axhspan(sizes[0] - 0.5, sizes[0] + sizes[1] - 0.5, color="0.92", zorder=0)
     ax.set(xlim=(0, 1.05 * ax.dataLim.x1), ylim=(sum(sizes) - 0.5, -0.5))
     return float(shares.isel(pattern=slice(sizes[0], sizes[0] + sizes[1])).sum("pattern").mean())
 

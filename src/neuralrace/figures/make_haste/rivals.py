@@ -19,13 +19,13 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.ends import label_ends
+from neuralrace.figures.gate_patterns import COMMON
 from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 OTHERS = {
-    "samples_gated": ("a pathway a sample", {"color": style.categorical(2)}),
-    "objects_gated": ("a pathway an object", {"color": style.categorical(9)}),
+    "samples_gated": ("a pathway a sample", {"color": (0.45, 0.45, 0.45)}),
+    "objects_gated": ("a pathway an object", {"color": (0.65, 0.65, 0.65)}),
 }
 """Names and colours of networks with other pathways, by experiment."""
 NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
@@ -39,7 +39,6 @@ NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
 LED = "ReLU network"
 """The name with a line to its curve, as another curve lies between."""
 FAMILIES: tuple[contextual.Numbers, ...] = ((2,), (1,))
-COMMON = {"color": "0.35"}
 LATE = 0.05
 """Loss over initial loss at which networks are compared."""
 LEAST = 1e-4
@@ -90,6 +89,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     _name_curve(ax, "ReLU network", relu, loss.mean("seed"), style.COLOURS["relu"])
     for text, time in ratios.items():
         ax.annotate(text, (time, LATE), (-2, -8), textcoords="offset points", ha="right")
+    ax.text(0.005, LATE, f"time to {LATE:.0%}, over that of $q$ = 2", color="0.4", va="top",
+            transform=ax.get_yaxis_transform())  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
     ax.set_xlim(0, 1.05 * style.settling_time(loss, relu.flow_time))
     ax.set_title("Single contexts are late, single samples win late")
@@ -111,13 +112,16 @@ def panel_b(results: Results, ax: Axes) -> None:
     shares = [p / p.sum("pathway") for p in (v.sum("pathway_mode") for v in (simulated, theory))]
     for index, opened in enumerate(contextual.gates_by_context(cell) > 0):
         family = (int(opened.sum()),)
-        props = COMMON if opened.all() else {"color": contextual.family_props(family)["color"]}
+        shade = COMMON if opened.all() else contextual.family_props(family)["color"]
         simulation, predicted = (share.isel(pathway=index) for share in shares)
-        style.over_seeds(ax, cell.flow_time, simulation, **props)
+        style.over_seeds(ax, cell.flow_time, simulation, color=shade)
         ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
     end = float(cell.flow_time[-1])
-    for text, height in (("common", 0.55), ("$q$ = 2", 0.06), ("$q$ = 1", 0.01)):
-        ax.text(end, height, text, ha="right", va="bottom")
+    names = [("common", 0.55, COMMON)]
+    for number, height in ((2, 0.06), (1, 0.01)):
+        names.append((f"$q$ = {number}", height, contextual.family_props((number,))["color"]))
+    for text, height, shade in names:
+        ax.text(end, height, text, ha="right", va="bottom", color=shade)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of power", yscale="log", ylim=(LEAST, 2))
     ax.set_xlim(0, end)
     ax.set_title("Trained together, single contexts stay small")
@@ -128,22 +132,20 @@ def panel_c(results: Results, ax: Axes) -> None:
     relu = results.cell("contextual")
     time = relu.flow_time.values
     loss = relative_loss(relu.get("trajectory", "loss")).mean("seed").values
-    ends = []
-    for number, (_, cell, props) in enumerate(_networks(results)[: len(FAMILIES)]):
+    networks = _networks(results)[: len(FAMILIES)]
+    for (_, cell, props), numbers, up in zip(networks, FAMILIES, (0.13, 0.5), strict=True):
         other = relative_loss(cell.get("trajectory", "loss")).mean("seed")
         off = abs(np.interp(time, cell.flow_time, other) - loss)
         ax.plot(time, off, **style.SIMULATION | props)
-        ends.append(
-            (float(off[-1]), f"$q$ = {contextual.family_name(FAMILIES[number])}", props["color"])
-        )
+        ax.text(0.5, up, f"$q$ = {contextual.family_name(numbers)}", color=props["color"],
+                transform=ax.transAxes)  # fmt: skip
     peak = int(off.argmax())
     left = peak < len(off) / 2
     ax.annotate("drop of the common pathway", (time[peak], off[peak]), (6 if left else -6, 0),
                 textcoords="offset points", ha="left" if left else "right", va="top",
                 fontsize=6.5)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
-    label_ends(ax, ends)
-    ax.set_title("Both families are farthest off at first")
+    ax.set_title("Both families differ most in the first drop")
 
 
 def _name_curve(

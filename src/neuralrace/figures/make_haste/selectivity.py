@@ -4,9 +4,8 @@ The paper (Jarvis et al., "Make Haste Slowly", secs. 4 and 5) finds no unit that
 context, and pathways that are open in C - 1 of C contexts (dotted). It reads this off the gated
 network; here units are counted one by one, by the number of contexts that they are open in, on more
 than half of the objects of each, and by what they carry at the end of training. C - 1 holds for
-three and four contexts; with five, more is carried by units open in three. Gates of single units
-depend on the objects as well: hardly any gates by context alone, as clusters of them do. Bars are
-means over 10 runs, with ranges.
+three and four contexts; with five, more is carried by units open in three. Bars are means over 10
+runs, with ranges.
 """
 
 import numpy as np
@@ -21,15 +20,10 @@ from neuralrace.results.cells import CellResults, Results
 WIDTH = 0.36
 """Width of a bar."""
 PARTS = {
-    "carried_residual": ("of the residual", style.COLOURS["relu"]),
-    "carried_common": ("of the common part", style.categorical(9)),
+    "carried_residual": ("of the residual", {"color": style.COLOURS["relu"], "alpha": 0.8}),
+    "carried_common": ("of the common part", {"color": style.COLOURS["relu"], "alpha": 0.35}),
 }
-"""Names and colours of what units carry, by metric."""
-KINDS = {
-    "context_specific_share": "in one only",
-    "context_gated_share": "by context alone",
-}
-"""Names of kinds of units, by the metric of the residual that they carry."""
+"""Names and shades of what units carry, by metric."""
 
 
 @Figure(
@@ -39,8 +33,7 @@ KINDS = {
     reads={
         "contextual three_contexts four_contexts five_contexts": {
             "metrics": (
-                "carried_common carried_residual context_gated_share context_specific_share "
-                "mean_open_contexts"
+                "carried_common carried_residual context_specific_share mean_open_contexts"
             ),
         },
     },
@@ -48,7 +41,7 @@ KINDS = {
 def legend(results: Results) -> style.Handles:
     """Parts of the targets, and what the paper has."""
     return [
-        *(Patch(color=colour, label=f"share {name}") for name, colour in PARTS.values()),
+        *(Patch(**props, linewidth=0, label=f"share {name}") for name, props in PARTS.values()),
         style.handle("Jarvis et al.: open in $C - 1$", **style.PAPER),
     ]
 
@@ -57,7 +50,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Three contexts with blocks of different structure, as in figs. 3 and 4: shares of the part
     that is linear in the inputs, and of the residual, carried by units open in q contexts. As text:
     contexts that a unit is open in on average, and what is carried of the residual by units that
-    are open in one context only, and by those that gate by context alone, for all objects alike.
+    are shut on all samples of the other contexts.
     """
     _draw_carried(ax, results.cell("contextual"))
     ax.set_title("Three contexts: units are open in two")
@@ -86,17 +79,17 @@ def _draw_carried(ax: Axes, cell: CellResults) -> None:
     contexts = contextual.task(cell).contexts
     numbers = np.arange(contexts + 1)
     ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
-    for side, (key, (_, colour)) in zip((-0.5, 0.5), PARTS.items(), strict=True):
+    for side, (key, (_, props)) in zip((-0.5, 0.5), PARTS.items(), strict=True):
         carried = metric(cell, key)
         low, mean, high = carried.min("seed"), carried.mean("seed"), carried.max("seed")
         bars = numbers + side * WIDTH
-        ax.bar(bars, mean, WIDTH, color=colour, alpha=0.7)
+        ax.bar(bars, mean, WIDTH, linewidth=0, **props)
         ax.vlines(bars, low, high, color="black", linewidth=0.8)
-    kinds = [f"{name}: {_percent(metric_mean(cell, key))}" for key, name in KINDS.items()]
     mean = metric_mean(cell, "mean_open_contexts")
-    text = "\n".join([f"on average in {mean:.1f}", *kinds])
+    own = _percent(metric_mean(cell, "context_specific_share"))
+    text = f"open in {mean:.1f} on average\nspecific to one: {own}"
     ax.text(0.02, 0.97, text, va="top", transform=ax.transAxes)
-    ax.set(xticks=numbers, xlabel=f"open in $q$ of {contexts} contexts")
+    ax.set(xticks=numbers, xlabel=f"contexts that a unit is open in, of {contexts}")
     ax.set(ylim=(0, 1.05), ylabel="share carried")
 
 

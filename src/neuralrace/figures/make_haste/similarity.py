@@ -6,8 +6,8 @@ representations at the end of training, the mean over runs (10 of the ReLU netwo
 network). Those of gated networks are shifted, scaled and turned in all coordinates to lie closest
 to those of the ReLU network (Procrustes). What differs from the source: with pathways open in two
 contexts, samples lie in the same groups, but contexts are less far apart. Pathways open in one
-context, the family that the source rules out, lie closer to the ReLU network; their outputs at
-equal loss do not.
+context, the family that the source rules out, have representations closer to the ReLU network's;
+their outputs at equal loss are not closer.
 """
 
 from typing import Any
@@ -19,15 +19,15 @@ from scipy.spatial import procrustes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import metric_mean, smallest_scale
+from neuralrace.figures.sweeps import metric, smallest_scale
 from neuralrace.metrics.relu.imitation import classical_scaling
 from neuralrace.results.cells import CellResults, Results
 
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "markersize": 7}
 WORDS: dict[contextual.Numbers, str] = {(1,): "one context", (2,): "two contexts"}
 """Families that are drawn, by the contexts that a pathway is open in."""
-KINDS = {"same context": "o", "same object": "s", "neither": "^"}
-"""Markers of pairs of samples, by what they have in common."""
+DISTANCES = ("scaling_disparity", "imitation_output_error")
+"""Metrics of distances from the ReLU network: of hidden representations, and of outputs."""
 OUTSIDE = (17, 12)
 """Points across and up between a group and its name, away from the middle."""
 PLANES = ((0, 1), (2, 3))
@@ -37,12 +37,12 @@ PLANES = ((0, 1), (2, 3))
 @Figure(
     layout="aab",
     height=2.75,
-    widths=(1.0, 1.0, 1.1),
+    widths=(0.85, 0.85, 1.1),
     cf={"a": "Fig. 4c"},
     reads={
         "contextual": {
             "trajectory": "sample_similarity",
-            "metrics": "imitation_output_error scaling_disparity similarity_correlation",
+            "metrics": "imitation_output_error scaling_disparity",
         },
         "contextual_gated": {
             "trajectory": "sample_similarity",
@@ -63,8 +63,7 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Means of the samples of a context (left, in the first two coordinates of the ReLU network)
-    and of two neighbouring objects (right, in the next two), joined for each network. The disparity
-    is of all coordinates.
+    and of two neighbouring objects (right, in the next two), joined for each network.
     """
     relu = results.cell("contextual")
     dataset, count = contextual.task(relu), len(relu.data.x)
@@ -94,55 +93,36 @@ def panel_a(results: Results, ax: Axes) -> None:
         part.set_axis_off()
         kind = "contexts" if group is contexts else "objects"
         part.set_title(f"{kind} (coordinates {plane[0] + 1}, {plane[1] + 1})", loc="center")
-    middle = {"ha": "center", "va": "center", "transform": parts[1].transAxes}
-    parts[1].text(0.5, 0.6, "disparity", **middle)
-    for row, family in enumerate(drawn):
-        text = f"{_short(family)} {_measure(relu, 'scaling_disparity', family):.2f}"
-        parts[1].text(0.5, 0.5 - 0.09 * row, text, color=_props(family)["color"], **middle)
-    ax.set_title("Pathways of one context lie nearer to ReLU")
+    ax.set_title("Same groups, but gated contexts lie closer together")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Inner products of the same representations over the largest, a marker for each pair of
-    samples; grey is equality. Text: correlation of these with the ReLU network's, and the output
-    error, the largest squared distance of outputs at equal loss over the size of the targets.
+    """Distances of gated networks from the ReLU network, squared and over its size: of hidden
+    representations in all coordinates after training (disparity), and of outputs at equal loss, the
+    largest throughout training. A marker for each of ten runs.
     """
     relu = results.cell("contextual")
-    of_sample = np.divmod(np.arange(len(relu.data.x)), contextual.task(relu).objects)
-    context, item = (np.equal.outer(numbers, numbers) for numbers in of_sample)
-    above = np.triu(np.ones_like(context), k=1)
-    one, families = _similarity(relu), _shown(relu)
-    others = [_similarity(_gated(results, family)) for family in families]
-    ax.plot([0, 1], [0, 1], **style.GUIDE)
-    end = 1.08 * max(float(values[above].max()) for values in (one, *others))
-    for pairs, (name, mark) in zip((context, item, ~(context | item)), KINDS.items(), strict=True):
-        at = pairs & above
-        for other, family in zip(others, families, strict=True):
-            dots = {"marker": mark, "markersize": 3, "alpha": 0.5, "markeredgewidth": 0}
-            ax.plot(one[at], other[at], linestyle="", **_props(family) | dots)
-        around = [values[at] for values in (one, *others)]
-        _name_pairs(ax, name, around[0], np.concatenate(around[1:]))
-    for row, family in enumerate(families):
-        correlation, error = (
-            _measure(relu, name, family)
-            for name in ("similarity_correlation", "imitation_output_error")
-        )
-        text = f"{_short(family)} correlation {correlation:.2f}, output error {error:.3f}"
-        at = (0.03, 0.98 - 0.065 * row)
-        ax.text(*at, text, va="top", color=_props(family)["color"], transform=ax.transAxes)
-    ax.set(xlim=(0, end), ylim=(0, 1.15 * end))
-    ax.set(xlabel="similarity, ReLU network", ylabel="similarity, gated network")
-    ax.set_title("Their similarities agree better")
+    for place, family in zip(("bottom", "top"), _shown(relu), strict=False):
+        candidate = contextual.candidate_names(relu)[family]
+        hidden, outputs = (metric(relu, name, candidate=candidate) for name in DISTANCES)
+        ax.plot(hidden, outputs, linestyle="", alpha=0.7, **_props(family))
+        ax.annotate(
+            WORDS[family],
+            (float(hidden.mean()), float(outputs.max() if place == "bottom" else outputs.min())),
+            (0, 6 if place == "bottom" else -6), textcoords="offset points",
+            ha="center", va=place, color=_props(family)["color"],
+        )  # fmt: skip
+    ax.plot(0, 0, clip_on=False, **RELU)
+    ax.annotate("ReLU network", (0, 0), (7, 5), textcoords="offset points", color=RELU["color"])
+    ax.set(xlim=(0, 1.15 * ax.dataLim.x1), ylim=(0, 1.25 * ax.dataLim.y1))
+    ax.locator_params(nbins=4)
+    ax.set(xlabel="squared distance of representations", ylabel="squared distance of outputs")
+    ax.set_title("Nearer in representation, not in output")
 
 
 def _shown(relu: CellResults) -> list[contextual.Numbers]:
     """Families with pathways of one kind, smallest q first."""
     return [family for family in contextual.candidate_names(relu) if family in WORDS]
-
-
-def _short(family: contextual.Numbers) -> str:
-    """The number of contexts of a family, before a value."""
-    return f"{WORDS[family].split()[0]}:"
 
 
 def _props(family: contextual.Numbers) -> dict[str, Any]:
@@ -165,16 +145,6 @@ def _means(
     return np.array([points[groups == group].mean(axis=0) for group in np.unique(groups)])
 
 
-def _name_pairs(ax: Axes, name: str, x: np.ndarray, y: np.ndarray) -> None:
-    """Names a kind of pairs where no others are: on the left or below."""
-    if name == "same object":
-        ax.text(x.min() - 0.02, y.max(), name, ha="right", va="center")
-    elif name == "same context":
-        ax.text(x.mean(), y.min() - 0.03, name, ha="center", va="top")
-    else:
-        ax.text(x.min() - 0.02, np.median(y), name, ha="right", va="center")
-
-
 def upright(points: Float[np.ndarray, "sample 2"], groups: np.ndarray) -> Float[np.ndarray, "2 2"]:
     """The rotation or reflection that puts the first group of points on top, the last on the right.
 
@@ -184,10 +154,6 @@ def upright(points: Float[np.ndarray, "sample 2"], groups: np.ndarray) -> Float[
     up = up / np.linalg.norm(up)
     right = np.array([up[1], -up[0]])
     return np.stack([right if right @ last >= 0 else -right, up], axis=1)
-
-
-def _measure(relu: CellResults, name: str, family: contextual.Numbers) -> float:
-    return metric_mean(relu, name, candidate=contextual.candidate_names(relu)[family])
 
 
 def _gated(results: Results, family: contextual.Numbers) -> CellResults:

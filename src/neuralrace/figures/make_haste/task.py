@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import draw_network, gate_handles
+from neuralrace.figures.gate_patterns import draw_pathways
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.results.cells import Results
 
@@ -50,7 +51,8 @@ GATES = "gray"
 def legend(results: Results) -> style.Handles:
     """Shades of inputs and targets, and of gates."""
     dark, light = (colormaps[style.HEAT](value) for value in (0.0, 1.0))
-    return [Patch(color=light, label="1"), Patch(color=dark, label="0"), *gate_handles()]
+    entries = (Patch(color=light, label="entry 1"), Patch(color=dark, label="entry 0"))
+    return [*entries, *gate_handles()]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -92,7 +94,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """The rectified linear network; cells are gates in the first to the last context."""
     cell = contextual.reln(results.cells("contextual_gated"))
-    contextual.draw_pathways(ax, cell, shape=1.6)
+    draw_pathways(ax, cell, shape=1.6)
     ax.set_title("A common pathway, and context pathways")
 
 

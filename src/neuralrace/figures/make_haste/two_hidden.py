@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import gate_handles
+from neuralrace.figures.gate_patterns import draw_pathways
 from neuralrace.figures.sweeps import metric, relative_loss
 from neuralrace.results.cells import CellResults, Results
 
@@ -68,7 +69,7 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """The gated network; cells are gates in the first to the last context."""
     cell = results.cell("two_hidden_gated")
-    contextual.draw_pathways(ax, cell, shape=1.4)
+    draw_pathways(ax, cell, shape=1.4)
     ax.set_title("Pathways of two hidden layers")
 
 
@@ -84,7 +85,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.plot(times, losses[moments], "o", color=style.COLOURS["relu"])
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, float(relu.flow_time[-1]))
-    ax.set_title("The gated network is later, and varies more")
+    ax.set_title("The gated network is later")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

@@ -62,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             fill = "black" if target > 0 else "white"
             part.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
         part.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), xlabel="$x_1$")
-        part.set_title(rf"$\Delta$ = {margins.margin(cell):.3g}", loc="center")
+        part.set_title(margins.title(cell), loc="center")
     axes[0].set_xticks((-1, 1), ("-1", "1"))
     axes[0].set_yticks((-1, 1), ("-1", "1"))
     axes[0].set_ylabel("$x_2$")
@@ -82,6 +82,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     )
     margins.draw_by_margin(ax, cells, shares, theory)
     ax.axhline(0.5, **style.GUIDE | {"zorder": 0})
+    ax.text(0.995, 0.5, "equal shares", transform=ax.get_yaxis_transform(), ha="right",
+            va="bottom", color="0.4")  # fmt: skip
     ax.set(ylim=(-0.05, 1.05), ylabel="output carried by XoR units")
     ax.set_title("Smaller initial weights turn more sharply")
 

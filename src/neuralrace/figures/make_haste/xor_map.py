@@ -20,6 +20,8 @@ from neuralrace.metrics.values import crossing_time
 from neuralrace.results.cells import Results
 
 SCALE = r"init scale $\sigma$"
+HALO = [Stroke(linewidth=1.8, foreground="white"), Normal()]
+"""Makes text readable on dark shades."""
 SIMULATION = {"color": style.COLOURS["relu"], "marker": "o"}
 
 
@@ -30,11 +32,10 @@ SIMULATION = {"color": style.COLOURS["relu"], "marker": "o"}
     reads={"xor_map": {"metrics": "predicted_xor_share xor_share"}},
 )
 def legend(results: Results) -> style.Handles:
-    """Simulation, theory, and the margin that the paper names."""
+    """Simulation and theory."""
     return [
         style.handle("ReLU network", linestyle="", **SIMULATION),
         style.handle("theory: both kinds race", **style.THEORY),
-        style.handle(r"Jarvis et al.: $\Delta^*$", **style.PAPER),
     ]
 
 
@@ -50,6 +51,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         _label_boundary(ax, theory, level)
     (x,) = maps.position(table, "x", [float(CROSSOVER)])
     ax.axvline(x, **maps.PAPER)
+    ax.annotate(r"$\Delta^*$", (x, len(table["y"]) - 2), (4, 0), textcoords="offset points",
+                va="center", path_effects=HALO)  # fmt: skip
     powers = np.log10(table["y"].values)
     ax.set_yticks(range(len(powers)), [f"$10^{{{power:.0f}}}$" for power in powers])
     ax.set(xlabel=margins.LABEL, ylabel=SCALE)
@@ -67,6 +70,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.point_series(ax, scales, list(measured), **SIMULATION)
     ax.plot(scales, theory.mean("seed"), **style.THEORY)
     ax.axhline(CROSSOVER, **style.PAPER)
+    ax.annotate(r"Jarvis et al.: $\Delta^*$", (1, CROSSOVER), (0, 2), ax.get_yaxis_transform(),
+                "offset points", ha="right")  # fmt: skip
     ax.set(xscale="log", xlabel=SCALE)
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_ylabel(r"margin $\Delta$ of equal shares")
@@ -87,7 +92,7 @@ def _label_boundary(ax: Axes, theory: xr.DataArray, level: int | float) -> None:
             fontsize=6.5,
             ha="right" if level > 0.5 else "left",
             va="center",
-            path_effects=[Stroke(linewidth=1.8, foreground="white"), Normal()],
+            path_effects=HALO,
         )
 
 

@@ -4,7 +4,7 @@ Follows fig. 2 of Jarvis et al., "Make Haste Slowly" (sec. 3, appendix C), panel
 input gives the classes away by a margin Delta, so that a linear boundary would do. Linear pathways,
 one for each class, use it; XoR pathways, one for each example, do not, and grow faster below
 Delta* = sqrt(2/3), the vertical line. The paper has the ReLU network behave as the faster kind
-alone (dotted or dash-dotted, from its own units of that kind). Theory, dashed and from its initial
+alone (dotted, from its own units of that kind). Theory, dashed and from its initial
 weights with nothing fitted, lets both kinds learn from one residual: that is the same far from
 Delta*, and faster than either near it. The smallest init scale is drawn, at which the paper's
 statement comes closest; bands are ranges over 10 runs.
@@ -24,7 +24,7 @@ from neuralrace.results.cells import CellResults, Results
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"]}
 ALONE: dict[str, dict[str, Any]] = {
     "margin_linear": style.PAPER | margins.LINEAR | {"linewidth": 1.5},
-    "margin_xor": style.PAPER | margins.XOR | {"linewidth": 1.5, "linestyle": (0, (3, 1, 1, 1))},
+    "margin_xor": style.PAPER | margins.XOR | {"linewidth": 1.5},
 }
 """Lines of the solutions of one kind of pathway alone."""
 TILT = np.array([[1.0, 0.0], [0.45, 0.38], [0.0, 1.0]])
@@ -142,7 +142,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         for solution, props in {**ALONE, "margin_race": style.THEORY}.items():
             theory = smallest_scale(cell.get("theory", "loss", solution=solution)).mean("seed")
             part.plot(time[visible], theory[..., visible], **props)
-        part.set_title(rf"$\Delta$ = {margins.margin(cell):.3g}", loc="center")
+        part.set_title(margins.title(cell), loc="center")
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
         part.margins(x=0)
     axes[0].set_ylabel("loss")
