@@ -66,7 +66,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     domains that are trained, in bands: single runs, with medians joined. Lines go on below the
     axis, to answers worse than zero. Grey: nine tenths. Dotted: the 40% of the source.
     """
-    styles = style.sequential_styles(len(SWEEPS))
+    styles = style.sequential_styles(len(SWEEPS), style.PURPLE)
     for (name, (end, height)), props in zip(SWEEPS.items(), styles, strict=True):
         cells = _cells(results, name, "band")
         values = _values(cells, "zero_shot_ratio")
@@ -78,16 +78,13 @@ def panel_a(results: Results, ax: Axes) -> None:
         shift = 5 if end == "left" else -5, 0
         ax.annotate(text, place, shift, color=props["color"], **beside)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
+    style.note(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
-    ax.text(
-        domains.PAPER_SHARE + 0.01,
-        LEAST + 0.03,
-        f"Saxe et al.: {domains.PAPER_SHARE:.0%}",
-        color=style.PAPER["color"],
-    )
+    name = f"Saxe et al.: {domains.PAPER_SHARE:.0%}"
+    style.note(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
     ax.set(xlabel="trained share of output domains, $K/M$", ylabel="transfer, by explained power")
     ax.set(xlim=SHARES, ylim=(LEAST, 1.08))
-    ax.set_yticks([0, 0.5, domains.FOLLOWING], ["0", "0.5", f"{domains.FOLLOWING:g}"])
+    ax.set_yticks([0, 0.5, 1])
     ax.set_title("With more domains a smaller share suffices")
 
 
@@ -100,7 +97,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows = [(name, cells) for *at, name in ROWS if (cells := _cells(results, *at))]
     part = style.named_rows(ax, [name for name, _ in rows])
     counts = [results.cells(name)[0].spec.dataset.count for name in SWEEPS]
-    styles = dict(zip(counts, style.sequential_styles(len(counts)), strict=True))
+    styles = dict(zip(counts, style.sequential_styles(len(counts), style.PURPLE), strict=True))
     for row, (_, cells) in enumerate(rows):
         numbers = [domains.partner_share(c) * c.spec.dataset.count for c in cells]
         values = _values(cells, "transfer").transpose("seed", ...)

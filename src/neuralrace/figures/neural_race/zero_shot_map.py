@@ -64,7 +64,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     cells, table = results.cells("zero_shot_map"), untrained_errors(results)
     count = cells[0].spec.dataset.count
     shares, ends = table["x"].values, []
-    for number, colour in enumerate(style.sequential(len(shares))):
+    for number, colour in enumerate(style.sequential(len(shares), style.PURPLE)):
         errors = table.isel(x=number)
         ax.plot(table["y"], errors, color=colour, linewidth=1.5)
         if number % 2 == 0:
@@ -72,6 +72,7 @@ def panel_b(results: Results, ax: Axes) -> None:
             ends.append((float(errors[-1]), partners if ends else f"$K$ = {partners}", colour))
     ax.axvline(learned_scale(cells[0]), **style.THEORY)
     ax.axhline(SMALL, **style.GUIDE)
+    style.note(ax, "a tenth", (0, SMALL), (3, -2), va="top")
     ax.set(yscale="log", xlabel=SCALE, ylabel="error on untrained pairs")
     ax.set_xlim(0, float(table["y"][-1]))
     ax.set_ylim(LEAST, 3)
