@@ -46,7 +46,7 @@ def frame_shares(ax: Axes, baseline: CellResults, named: bool) -> None:
     ridge, chance = float(baseline.get("metrics", "ridge_misclassified").mean()), 1 - 1 / CLASSES
     ax.axhline(chance, **style.GUIDE)
     draw_ridge(ax, ridge, named)
-    ax.set_ylim(0, 1)
+    ax.set(ylim=(0, 1), yticks=(0, 0.5, 1))
     if named:
         right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "top"}
         style.note(ax, "chance", (1, chance), (-1, -2), **right)

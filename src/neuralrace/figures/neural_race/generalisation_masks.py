@@ -24,7 +24,7 @@ MASKS = {
     "band": ("generalisation", style.sequential_styles(3, style.PURPLE)[1]),
     "random": (
         "generalisation_random",
-        {"color": style.categorical(0), "marker": "D", "markerfacecolor": "white"},
+        {"color": "0.25", "marker": "D", "markerfacecolor": "white"},
     ),
 }
 """Sweeps over partners and line styles of masks, of ten domains."""
@@ -78,7 +78,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_xlabel("trained partners, $K$")
     ax.xaxis.set_major_locator(MultipleLocator(2))
     _draw_small(ax)
-    ax.legend(loc="lower right")
+    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.75))
     ax.set_title("More domains need more partners")
 
 

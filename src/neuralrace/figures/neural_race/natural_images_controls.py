@@ -38,7 +38,8 @@ SHADE: dict[str, Any] = {"color": domains.UNTRAINED["color"], "alpha": 0.2, "lin
 
 @Figure(
     layout="ab",
-    height=3.0,
+    height=3.2,
+    widths=(1.5, 1.0),
     reads={
         "images_controls": {
             "trajectory": "",
@@ -92,18 +93,18 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
             low, high = _draw_seeds(ax, row, error.values, props)
             if not row:
                 place: dict[str, Any] = {"color": props["color"], "ha": "center", "va": "bottom"}
-                style.note(ax, f"{name} pairs", (float(error.mean()), -0.5), (0, 0), **place)
+                apart = -6 if name == "trained" else 6, 0
+                style.note(ax, f"{name} pairs", (float(error.mean()), -0.5), apart, **place)
             if name == "untrained" and cell.spec.dataset.inputs == "identity":
                 as_they_are += [low, high]
         floor = float(cell.get("metrics", "least_squares_training_error").mean())
         ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.GUIDE)
     if as_they_are:
         ax.axvspan(min(as_they_are), max(as_they_are), zorder=0, **SHADE)
-        shaded = "shaded: images\nas they are"
-        style.note(ax, shaded, (max(as_they_are), len(cells) - 0.45), va="bottom")
     style.note(ax, "least squares", (floor, len(cells) - 0.45), va="bottom")
-    corner = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
-    style.note(ax, f"bars: means,\n{CONFIDENCE:.0%} intervals", (1, 0.97), (0, 0), **corner)
+    text = f"bars: means,\n{CONFIDENCE:.0%} intervals;\nshaded: images\nas they are"
+    right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+    style.note(ax, text, (1, (len(cells) - 1) / 2), (0, 0), **right)
     _name_groups(ax, cells)
     ax.set(xlim=(0, None), xlabel="relative error at the end of training")
     ax.set_ylim(len(cells) - 0.4, -0.9)
@@ -151,8 +152,11 @@ def _draw_curves(ax: Axes, cells: list[CellResults]) -> None:
         ax.plot(time, untrained, color=colour, linewidth=0.6, alpha=0.4)
         ax.plot(time, median, color=colour)
         on_top = {"color": domains.TRAINED["color"], "linewidth": 1.2, "zorder": 4}
-        ax.plot(time, trained.median("seed"), **on_top)
+        both = trained.median("seed")
+        ax.plot(time, both, **on_top)
         share = f"$K/M$ = {domains.partner_share(cell):.2g}"
         ends.append((float(median[-1]), f"{share}\n{TRANSFER[number]}", colour))
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, None), ylabel="relative error", ylim=(0, None))
+    ends.append((float(both[-1]), "trained pairs", domains.TRAINED["color"]))
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])))
+    ax.set(ylabel="relative error", ylim=(0, None))
     label_ends(ax, ends)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
@@ -43,7 +44,7 @@ SHARES = (0.15, 0.62)
 @Figure(
     layout="ab",
     height=2.9,
-    widths=(1.25, 1.0),
+    widths=(1.1, 1.0),
     cf={"a": "Fig. 7b, c"},
     reads={
         "images images_five images_twenty": {
@@ -110,7 +111,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         if np.isfinite(median):
             part.plot([median, median], [row - 0.32, row + 0.32], color="0.2", linewidth=1.2)
             part.text(median, row - 0.37, f"{median:.1f}", ha="center")
-    part.set_xlim(0, max(7, part.get_xlim()[1]))
+    part.xaxis.set_major_locator(MultipleLocator(1))
     part.set_xlabel("trained output domains needed, $K$")
     ax.set_title("Random masks and small weights need fewer")
 

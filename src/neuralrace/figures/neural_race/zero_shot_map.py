@@ -72,7 +72,6 @@ def panel_b(results: Results, ax: Axes) -> None:
             ends.append((float(errors[-1]), partners if ends else f"$K$ = {partners}", colour))
     ax.axvline(learned_scale(cells[0]), **style.THEORY)
     ax.axhline(SMALL, **style.GUIDE)
-    style.note(ax, "a tenth", (0, SMALL), (3, -2), va="top")
     ax.set(yscale="log", xlabel=SCALE, ylabel="error on untrained pairs")
     ax.set_xlim(0, float(table["y"][-1]))
     ax.set_ylim(LEAST, 3)
