@@ -194,18 +194,14 @@ def test_partners_needed_are_where_transfer_first_reaches_a_level(values, number
 
 
 def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Results):
-    controls, curves = drawn("natural_images_controls", results)
+    axes = drawn("natural_images_controls", results)
+    (controls,) = (ax for ax in axes if not ax.get_label())
+    (curves,) = (ax for ax in axes if ax.get_label() == "b")
+    cells = sorted(results.cells("images_controls"), key=natural_images_controls._transformations)
     rows = [tick.get_text() for tick in controls.get_yticklabels()]
-    assert len(rows) == len(results.cells("images_controls"))
-    for cell in results.cells("images_controls"):
-        dataset = cell.spec.dataset
-        name = "\n".join(
-            (
-                natural_images_controls.INPUTS[dataset.inputs],
-                natural_images_controls.OUTPUTS[dataset.outputs],
-            )
-        )
-        row = rows.index(name)
+    outputs = [cell.spec.dataset.outputs for cell in cells]
+    assert rows == [natural_images_controls.OUTPUTS[name] for name in outputs]
+    for row, cell in enumerate(cells):
         for pairs in ("trained", "untrained"):
             error = cell.metrics[f"final_{pairs}_error"].values[0]
             assert any(np.array_equal(line.get_xdata(), error) for line in controls.lines)

@@ -42,7 +42,8 @@ def test_rows_are_solutions_that_are_off_and_all_others():
     def dot(solution: str, theory: float) -> parity.HalfTimes:
         return parity.HalfTimes("paper", "experiment", solution, 2.0, theory)
 
-    exact, close, off, late = dot("exact", 2.0), dot("flow", 2.1), dot("tied", 3.0), dot("tied", 2.0)
+    exact, close = dot("exact", 2.0), dot("flow", 2.1)
+    off, late = dot("tied", 3.0), dot("tied", 2.0)
     rows = parity.rows_of([late, exact, dot("routing_race", 0.2), off, close])
     assert list(rows.values()) == [[exact, close], [late, off], [dot("routing_race", 0.2)]]
     assert list(rows) == ["2 solutions", "(tied)", "init scale is large\n(routing race)"]

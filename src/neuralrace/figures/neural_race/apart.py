@@ -87,7 +87,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     left = {"xycoords": ax.get_yaxis_transform(), "va": "top"}
     style.note(ax, "the same item in two domains", (0, least), (4, 0), **left)
     ax.set(xlabel="trained outputs in common", ylabel="cosine", yticks=np.linspace(0, 1, 5))
-    ax.set_title("Domains with none in common are alike")
+    ax.set_title("Alike even without a trained output in common")
 
 
 def panel_d(results: Results, ax: Axes) -> None:

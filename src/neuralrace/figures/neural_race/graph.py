@@ -124,10 +124,11 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, cell.flow_time, loss.sel(at), color=colour)
         ax.plot(cell.flow_time, reduced.sel(at).mean("seed"), **style.THEORY)
         last = scale == scales[-1]
-        text, side, ha = (f"{scale:g}", -6, "right") if last else (f"init scale {scale:g}", 6, "left")
         halved = int((loss.sel(at).mean("seed") < 0.5).argmax("time"))
-        place = {"color": colour, "ha": ha, "va": "top"}
-        style.note(ax, text, (float(cell.flow_time[halved]), 0.5), (side, 0), **place)
+        text = f"{'' if last else 'init scale '}{scale:g}"
+        place = {"color": colour, "ha": "right" if last else "left", "va": "top"}
+        beside = (-6 if last else 6, 0)
+        style.note(ax, text, (float(cell.flow_time[halved]), 0.5), beside, **place)
     same = max(
         float(_distance(cell, one, other).max())
         for one, other in (("gated_flow", "reduction"), (None, "reduction_descent"))

@@ -149,6 +149,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         ax.plot([rate * 1.12] * fitted.size, fitted, **MARKED | FITTED)
         off.append(float(unfitted.mean("seed")))
     style.slope_one(ax, rates, off[-1] * rates[0] / rates[-1])
+    middle = (rates[0] * rates[-1]) ** 0.5
+    style.note(ax, "slope 1", (middle, off[-1] * middle / rates[-1]), (12, 0), va="top")
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
     order = f"theory from the same start: order {style.log_slope(rates, off):.2f}"
