@@ -46,7 +46,7 @@ def test_rows_are_solutions_that_are_off_and_all_others():
     off, late = dot("tied", 3.0), dot("tied", 2.0)
     rows = parity.rows_of([late, exact, dot("routing_race", 0.2), off, close])
     assert list(rows.values()) == [[exact, close], [late, off], [dot("routing_race", 0.2)]]
-    assert list(rows) == ["2 solutions", "(tied)", "init scale is large\n(routing race)"]
+    assert list(rows) == ["2 others", "tied", "routing race"]
 
 
 def test_every_dot_has_a_row(results_of):

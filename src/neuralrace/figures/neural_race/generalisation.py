@@ -9,6 +9,7 @@ that no single run fails. Errors are squared, and relative to a network that ans
 """
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
@@ -45,6 +46,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     domains.draw_errors(ax, domains.by_partners(results, "generalisation"))
     ax.axhline(1, **style.GUIDE)
     style.name_level(ax, 1, "answering zero")
+    ax.set_ylim(top=max(1.5, ax.get_ylim()[1]))
+    ax.yaxis.set_major_locator(MultipleLocator(0.5))
     ax.set_title("Untrained pairs follow from 40% on")
 
 
@@ -67,4 +70,5 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.name_level(ax, SMALL, "a tenth")
     domains.draw_paper_share(ax)
     ax.set(yscale="log", ylabel="relative error", xlabel=domains.PARTNER_LABEL)
+    ax.set_ylim(top=max(5, ax.get_ylim()[1]))
     ax.set_title("From 40% on no single run fails")

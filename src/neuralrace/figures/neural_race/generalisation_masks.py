@@ -110,7 +110,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         domains.draw_runs(ax, shares, dedicated, props)
     ax.legend(handles=domains.handles(), loc="upper right")
     ax.set(yscale="log", ylabel="share of dedicated pathways", xlabel=SHARE)
-    ax.set_title("Beside dedicated pathways the shared one wins")
+    ax.set_title("The shared pathway wins")
 
 
 def _draw_small(ax: Axes) -> None:

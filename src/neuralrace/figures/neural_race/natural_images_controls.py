@@ -29,7 +29,7 @@ INPUTS = {
     "pixel_permutation": "pixels\npermuted",
     "rotation": "images\nrotated",
 }
-OUTPUTS = {"identity": "own names", "label_permutation": "new names"}
+OUTPUTS = {"identity": "classes kept", "label_permutation": "classes renamed"}
 """Names of groups of rows, and of rows."""
 TRANSFER = ("never", "late", "at once")
 """When untrained pairs follow, fewest partners first."""
@@ -91,10 +91,12 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
         for name, props in domains.PAIRS.items():
             error = cell.get("metrics", f"final_{name}_error").isel(init_scale=0)
             low, high = _draw_seeds(ax, row, error.values, props)
-            if not row:
+            if not row and name == "trained":
                 place: dict[str, Any] = {"color": props["color"], "ha": "center", "va": "bottom"}
-                apart = -6 if name == "trained" else 6, 0
-                style.note(ax, f"{name} pairs", (float(error.mean()), -0.5), apart, **place)
+                style.note(ax, "trained pairs", (float(error.mean()), -0.5), (0, 0), **place)
+            elif not row:
+                place = {"color": props["color"], "va": "center"}
+                style.note(ax, "untrained\npairs", (float(error.max()), 0), (6, 0), **place)
             if name == "untrained" and cell.spec.dataset.inputs == "identity":
                 as_they_are += [low, high]
         floor = float(cell.get("metrics", "least_squares_training_error").mean())
@@ -120,7 +122,7 @@ def _name_groups(ax: Axes, cells: list[CellResults]) -> None:
         first, last = group[0], group[-1]
         beside: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "color": "black"}
         beside |= {"ha": "right", "va": "center"}
-        style.note(ax, INPUTS[inputs], (0, (first + last) / 2), (-48, 0), **beside)
+        style.note(ax, INPUTS[inputs], (0, (first + last) / 2), (-72, 0), **beside)
         if first:
             ax.axhline(first - 0.5, **style.GUIDE | {"linewidth": 0.5})
 
@@ -157,6 +159,5 @@ def _draw_curves(ax: Axes, cells: list[CellResults]) -> None:
         share = f"$K/M$ = {domains.partner_share(cell):.2g}"
         ends.append((float(median[-1]), f"{share}\n{TRANSFER[number]}", colour))
     ends.append((float(both[-1]), "trained pairs", domains.TRAINED["color"]))
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])))
-    ax.set(ylabel="relative error", ylim=(0, None))
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, None), ylabel="relative error", ylim=(0, None))
     label_ends(ax, ends)

@@ -132,6 +132,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     time = results.cell("pathways").flow_time
     whole, off = style.split(ax, 2, height_ratios=(1.6, 1), sharex=True)[:, 0]
+    texts: dict[str, str] = {}
     for name, (experiment, solution, props) in STARTS.items():
         cell = results.cell(experiment)
         loss = relative_loss(cell.get("trajectory", "loss")).transpose("time", "seed")
@@ -140,18 +141,21 @@ def panel_d(results: Results, ax: Axes) -> None:
         whole.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
         apart = loss - predicted.transpose("time", "seed")
         off.plot(cell.flow_time, apart, **RUN | props)
-        most = abs(apart).max("seed")
-        rest, peak = float(most.max()), int(most.values.argmax())
-        exact = rest < ROUNDING
-        text = f"{name}: rounding error" if exact else name
-        at = (float(time[-1]), 0) if exact else (float(cell.flow_time[peak]), rest)
-        place: dict[str, Any] = {"ha": "right", "va": "bottom"} if exact else {"va": "top"}
-        style.note(off, text, at, (-2, 2) if exact else (16, 0), color=props["color"], **place)
+        exact = float(abs(apart).max()) < ROUNDING
+        texts[name] = f"{name}: rounding error" if exact else name
     ratio = results.cell("pathways").get(
         "metrics", "loss_half_time_over_predicted", solution="routing_race"
     )
     text = f"random start: half time\n{float(ratio.mean()):.2f} of theory's"
     whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
+    for (name, text), (x, ha) in zip(texts.items(), ((0.2, "left"), (0.99, "right")), strict=True):
+        place = {
+            "xycoords": "axes fraction",
+            "ha": ha,
+            "va": "top",
+            "color": STARTS[name][2]["color"],
+        }
+        style.note(off, text, (x, 0.95), (0, 0), **place)
     off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="minus\ntheory")
     whole.set(ylabel="loss", ylim=(0, None))
     ax.set_title("Losses fall in stages")
@@ -184,12 +188,13 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, last))
     ax.set(ylabel="singular value", ylim=(0, 1.25 * float(simulated.max())))
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
-    hidden = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
-    names = {"input matrices": ("input = output", 0.61), "hidden matrix": (hidden, 1)}
-    for layer, (name, (text, right)) in enumerate(names.items()):
-        at = right * last, float(ends.isel(layer=layer).max())
-        style.note(ax, text, at, (-2, 6), color=domains.LAYERS[name]["color"], ha="right")
-    ax.legend(loc="upper left")
+    ax.locator_params(axis="y", nbins=6)  # whatever the height, which the layout changes
+    text = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
+    right: dict[str, Any] = {"ha": "right", "color": domains.LAYERS["hidden matrix"]["color"]}
+    style.note(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
+    right["color"] = domains.LAYERS["input matrices"]["color"]
+    style.note(ax, "input = output", (0.6 * last, float(ends.isel(layer=0).max())), (0, 5), **right)
+    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 
 

@@ -34,6 +34,7 @@ BROKEN = {
     "margin_xor": "linear pathways left out",
     "margin_xor_split": "linear pathways left out",
     "routing_race": "init scale is large",
+    "xor_race": "steps are large",
 }
 """Which assumptions of solutions fail in some cells."""
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
@@ -119,9 +120,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Theory over simulation: a row for each solution that is off in some cell by more than a
-    tenth, the most exact on top, with the assumption that fails there, and one for all others. Dots
-    of nearly equal ratios are side by side; the grey band is a tenth either way. Theory that never
-    gets half way has no dot.
+    tenth, the most exact on top, and one for all others. Beside it stands which assumption fails
+    where it is off. Dots of nearly equal ratios are side by side; the grey band is a tenth either
+    way. Theory that never gets half way has no dot.
     """
     papers, groups = _papers(results), rows_of(half_times(results))
     rows = style.named_rows(ax, groups)
@@ -131,6 +132,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     for row, own in enumerate(groups.values()):
         for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
             rows.plot(dot.ratio, row + shift, **papers[dot.paper], **DOTS)
+        furthest = max(own, key=lambda dot: abs(np.log(dot.ratio)))
+        if _far(furthest.ratio):
+            side = -1 if furthest.ratio > 1 else 1
+            place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 6}
+            text = BROKEN.get(furthest.solution, "")
+            style.note(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
     ticks = [tick for tick in TICKS if low <= tick <= high]
@@ -167,16 +174,15 @@ def half_times(results: Results) -> Iterator[HalfTimes]:
 
 
 def rows_of(dots: Iterable[HalfTimes]) -> dict[str, list[HalfTimes]]:
-    """Dots by the name of their row: all close solutions, then others, most exact first."""
+    """Dots by row: of all close solutions, then of each other one, most exact first."""
     own: dict[str, list[HalfTimes]] = {}
     for dot in dots:
         own.setdefault(dot.solution, []).append(dot)
     spread = {name: max(abs(np.log(dot.ratio)) for dot in group) for name, group in own.items()}
     far = [name for name in sorted(own, key=spread.__getitem__) if spread[name] > np.log(CLOSE)]
     close = [name for name in own if name not in far]
-    names = {name: f"{BROKEN.get(name, '')}\n({_plain(name)})".strip() for name in far}
-    pooled = {f"{len(close)} solutions": [dot for name in close for dot in own[name]]}
-    return (pooled if close else {}) | {names[name]: own[name] for name in far}
+    pooled = {f"{len(close)} others": [dot for name in close for dot in own[name]]}
+    return (pooled if close else {}) | {_plain(name): own[name] for name in far}
 
 
 def _half_times(cell: CellResults) -> Iterator[tuple[str, float, float]]:

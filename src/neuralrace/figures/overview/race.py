@@ -43,11 +43,11 @@ def panel_a(results: Results, ax: Axes) -> None:
     """A pathway for each pair of three input (left) and three output domains (right), and one that
     all pairs share, in the colours of such networks in panel b.
     """
-    names = {1: "a pathway for each pair", DOMAINS: "one for all pairs"}
+    names = {1: "one for each pair", DOMAINS: "one for all pairs"}
     for part, (size, name) in zip(style.split(ax, 2)[:, 0], names.items(), strict=True):
         draw_network(part, results.cells("race"), DOMAINS, size, units=2, shape=1.6)
         part.set_title(name, loc="center")
-    ax.set_title("Pairs may share a pathway")
+    ax.set_title("Pairs share pathways")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
