@@ -162,7 +162,7 @@ def _parts(results: Results, ax: Axes) -> list[tuple[Axes, list[CellResults]]]:
 def _set_name(cell: CellResults) -> str:
     """Image set, features if they are not the pixels of the stand-in, and number of domains."""
     dataset = cell.spec.dataset
-    name = SETS.get(dataset.images.name, dataset.images.name)
+    name = f"{SETS.get(dataset.images.name, dataset.images.name)}"
     if dataset.images.name != STAND_IN:
         name += f"\n{FEATURES[dataset.features.name]}"
     return f"{name}, $M$ = {dataset.count}"

@@ -27,9 +27,9 @@ SCALE = r"init scale $\sigma_0$"
 
 
 @Figure(
-    layout="ab",
+    layout="a.b",
     height=2.9,
-    widths=(1.15, 1.0),
+    widths=(1.15, 0.04, 1.0),
     reads={"zero_shot_map": {"trajectory": "", "metrics": "final_untrained_error"}},
 )
 def legend(results: Results) -> style.Handles:

@@ -140,6 +140,8 @@ def panel_b(results: Results, ax: Axes) -> None:
             style.note(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
+    low, high = min(low, 1 / high), max(high, 1 / low)  # room for names on either side
+    rows.set_xlim(low, high)
     ticks = [tick for tick in TICKS if low <= tick <= high]
     if len(ticks) > MOST_TICKS:
         ticks = [tick for tick in ticks if np.log10(tick) % 1 == 0]
