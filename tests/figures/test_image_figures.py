@@ -153,7 +153,7 @@ def test_photographs_are_drawn_in_place_of_digits(results: Results):
     assert natural_images.image_sets(Results(digits)) == [digits]
     shown = parts("natural_images", both)
     assert len(shown) == 6
-    assert [ax.get_title() for ax in shown[:3]] == ["CIFAR-10, $M$ = 10\npixels"] * 3
+    assert [ax.get_title() for ax in shown[:3]] == ["CIFAR-10\npixels, $M$ = 10"] * 3
     errors = [float(cell.trajectory["held_out_trained_error"][..., -1].mean()) for cell in digits]
     assert all(has_line(ax, [0.1, 0.2], errors) for ax in shown[:3])
 
@@ -194,18 +194,14 @@ def test_partners_needed_are_where_transfer_first_reaches_a_level(values, number
 
 
 def test_controls_show_every_seed_and_the_interval_of_their_mean(results: Results):
-    controls, curves = drawn("natural_images_controls", results)
+    axes = drawn("natural_images_controls", results)
+    (controls,) = (ax for ax in axes if not ax.get_label())
+    (curves,) = (ax for ax in axes if ax.get_label() == "b")
+    cells = sorted(results.cells("images_controls"), key=natural_images_controls._transformations)
     rows = [tick.get_text() for tick in controls.get_yticklabels()]
-    assert len(rows) == len(results.cells("images_controls"))
-    for cell in results.cells("images_controls"):
-        dataset = cell.spec.dataset
-        name = "\n".join(
-            (
-                natural_images_controls.INPUTS[dataset.inputs],
-                natural_images_controls.OUTPUTS[dataset.outputs],
-            )
-        )
-        row = rows.index(name)
+    outputs = [cell.spec.dataset.outputs for cell in cells]
+    assert rows == [natural_images_controls.OUTPUTS[name] for name in outputs]
+    for row, cell in enumerate(cells):
         for pairs in ("trained", "untrained"):
             error = cell.metrics[f"final_{pairs}_error"].values[0]
             assert any(np.array_equal(line.get_xdata(), error) for line in controls.lines)

@@ -38,11 +38,24 @@ def test_half_times_are_half_way_of_the_simulation(results_of):
     np.testing.assert_allclose(found[0].simulation, np.median(times))
 
 
-def test_rows_are_solutions_with_the_most_exact_on_top(results_of):
+def test_rows_are_solutions_that_are_off_and_all_others():
+    def dot(solution: str, theory: float) -> parity.HalfTimes:
+        return parity.HalfTimes("paper", "experiment", solution, 2.0, theory)
+
+    exact, close = dot("exact", 2.0), dot("flow", 2.1)
+    off, late = dot("tied", 3.0), dot("tied", 2.0)
+    rows = parity.rows_of([late, exact, dot("routing_race", 0.2), off, close])
+    assert list(rows.values()) == [[exact, close], [late, off], [dot("routing_race", 0.2)]]
+    assert list(rows) == ["2 others", "tied", "routing race"]
+
+
+def test_every_dot_has_a_row(results_of):
     results = results_of(NAME)
+    dots = list(parity.half_times(results))
     rows = next(ax for ax in drawn(parity.panel_b, results) if ax.get_yticklabels())
-    names = [label.get_text().replace(" ", "_") for label in rows.get_yticklabels()]
-    assert set(names) == {dot.solution for dot in parity.half_times(results)}
+    groups = parity.rows_of(dots)
+    assert [label.get_text() for label in rows.get_yticklabels()] == list(groups)
+    assert sum(map(len, groups.values())) == len(dots)
 
 
 def test_dots_of_equal_ratios_do_not_hide_one_another():

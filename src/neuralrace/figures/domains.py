@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import Normal, Stroke
@@ -18,8 +19,9 @@ from neuralrace.networks.gates.architecture import Pathway
 from neuralrace.results.cells import CellResults, Results
 
 TRAINED = {"color": style.COLOURS["trained"], "marker": "o"}
-UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "linestyle": style.LINES[1]}
+UNTRAINED = {"color": style.COLOURS["untrained"], "marker": "s", "markerfacecolor": "white"}
 PAIRS: dict[str, dict[str, Any]] = {"trained": TRAINED, "untrained": UNTRAINED}
+"""Line styles of pairs: filled and open markers differ in grey as well."""
 LAYERS: dict[str, dict[str, Any]] = {
     "input matrices": {"color": style.categorical(4)},
     "hidden matrix": {"color": style.categorical(0)},
@@ -41,6 +43,11 @@ EDGE = {
     "path_effects": [Stroke(linewidth=1.7, foreground="white"), Normal()],
 }
 """Lines that are visible on light and dark shades."""
+
+
+def handles() -> list[Artist]:
+    """Legend handles of trained and of untrained pairs."""
+    return [style.handle(f"{name} pairs", **props) for name, props in PAIRS.items()]
 
 
 def mask(cell: CellResults) -> Bool[np.ndarray, "input_domain output_domain"]:
@@ -116,13 +123,20 @@ def draw_errors(ax: Axes, cells: Sequence[CellResults]) -> None:
     """Errors of trained and of untrained pairs at the end, against the trained share."""
     for name, props in PAIRS.items():
         draw_by_partners(ax, cells, [final_error(cell, name) for cell in cells], props)
-    frame_errors(ax)
-
-
-def frame_errors(ax: Axes) -> None:
-    """Names axes of errors against the trained share, and draws the share that the paper names."""
-    ax.axvline(PAPER_SHARE, **style.PAPER)
+    draw_paper_share(ax)
     ax.set(ylabel="relative error", xlabel=PARTNER_LABEL)
+
+
+def draw_paper_share(ax: Axes) -> None:
+    """A line at the share that the paper names, with its name."""
+    ax.axvline(PAPER_SHARE, **style.PAPER)
+    name_paper_share(ax)
+
+
+def name_paper_share(ax: Axes, space: str = " ") -> None:
+    """The name of the line at the share that the paper names, on its right, on top."""
+    name = f"Saxe et al.:{space}{PAPER_SHARE:.0%}"
+    style.note(ax, name, (PAPER_SHARE, 1), (4, -2), va="top", xycoords=ax.get_xaxis_transform())
 
 
 def draw_line(
@@ -146,7 +160,7 @@ def draw_runs(
     """Values, (seed), at each x as faint dots, `shift` beside it, and medians joined by a line."""
     dots: dict[str, Any] = {
         "color": props["color"],
-        "markersize": 2.6,
+        "markersize": 2.8,
         "alpha": 0.4,
         "markeredgewidth": 0,
     }

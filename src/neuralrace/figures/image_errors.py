@@ -13,11 +13,9 @@ from neuralrace.results.cells import CellResults
 SHARES = (0.2, 0.4, 0.6, 0.8)
 PAIRS: dict[str, dict[str, Any]] = {
     "untrained": domains.UNTRAINED,
-    "trained": domains.TRAINED | {"markersize": 2.2},
+    "trained": domains.TRAINED | {"markersize": 2},
 }
 """Trained pairs are on top and smaller, because both often coincide."""
-RIDGE: dict[str, Any] = style.GUIDE | {"linestyle": style.LINES[3]}
-
 Measure = Callable[[CellResults, str], xr.DataArray]
 
 
@@ -37,8 +35,26 @@ def draw_pairs(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
     ax.set_xlim(shown)  # Ticks beyond the markers would widen the axis.
 
 
-def frame_shares(ax: Axes, baseline: CellResults) -> None:
-    """Prepares an axis of shares misclassified, with ridge regression of a cell and guessing."""
-    ax.axhline(float(baseline.get("metrics", "ridge_misclassified").mean()), **RIDGE)
-    ax.axhline(1 - 1 / CLASSES, **style.GUIDE)
-    ax.set_ylim(0, 1)
+def frame_shares(ax: Axes, baseline: CellResults, named: bool) -> None:
+    """Prepares an axis of shares misclassified, with ridge regression of a cell and guessing.
+
+    Args:
+        ax: axes to draw on.
+        baseline: has the ridge regression.
+        named: whether both lines have a name.
+    """
+    ridge, chance = float(baseline.get("metrics", "ridge_misclassified").mean()), 1 - 1 / CLASSES
+    ax.axhline(chance, **style.GUIDE)
+    draw_ridge(ax, ridge, named)
+    ax.set(ylim=(0, 1), yticks=(0, 0.5, 1))
+    if named:
+        right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "top"}
+        style.note(ax, "chance", (1, chance), (-1, -2), **right)
+
+
+def draw_ridge(ax: Axes, height: float, named: bool) -> None:
+    """The level of ridge regression in each input domain by itself, with or without its name."""
+    ax.axhline(height, **style.GUIDE)
+    if named:
+        middle = {"xycoords": ax.get_yaxis_transform(), "ha": "center"}
+        style.note(ax, "ridge", (0.65, height), (0, 4), **middle)

@@ -25,24 +25,33 @@ def by_sharing(cells: Sequence[CellResults]) -> list[CellResults]:
     return sorted(cells, key=sharing)
 
 
+def colours_of(cells: Sequence[CellResults]) -> dict[int, style.Colour]:
+    """A colour for each P, smallest first."""
+    shares = sorted(map(sharing, cells))
+    return dict(zip(shares, style.sequential(len(shares), style.PURPLE), strict=True))
+
+
 def draw_network(
-    ax: Axes, cell: CellResults, domains: int, size: int, units: int, shape: float
+    ax: Axes, cells: Sequence[CellResults], domains: int, size: int, units: int, shape: float
 ) -> None:
-    """The network of a task with few domains, in groups of `size`; a colour for each input domain.
+    """The network of a task with few domains, in groups of `size`.
+
+    It has the colour of the cell with as many pairs to a pathway, or, where all pairs share one, of
+    the cell with the most.
 
     Args:
         ax: axes to draw on.
-        cell: a network on the task, which may have more domains.
+        cells: networks on the task, which may have more domains.
         domains: number of input domains, and of output domains, in the diagram.
         size: number of domains in a group; the pairs of two groups share a pathway.
         units: number of units that a layer is drawn with.
         shape: width over height of the drawing.
     """
-    data = cell.domains
+    data, colours = cells[0].domains, colours_of(cells)
     families = Groups(name="groups", size=size).families(domains, HIDDEN)
     graph = routing_architecture(domains, data.inputs.shape[2], data.targets.shape[2], families)
-    colours = dict(zip(graph.inputs, style.sequential(domains), strict=True))
-    routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
+    colour = colours.get(max(colours) if size == domains else size**2, "0.3")
+    routes = dict.fromkeys(graph.pathways, colour)
     diagrams.draw_network(ax, graph, routes, units=units, shape=shape)
 
 
@@ -50,7 +59,7 @@ def draw_race(ax: Axes, results: Results, name: Callable[[CellResults], str]) ->
     """Largest singular value of a hidden matrix by P, with theory on top; lines have a `name`."""
     cells = by_sharing(results.cells("race"))
     ends, settled = [], []
-    for cell, colour in zip(cells, style.sequential(len(cells)), strict=True):
+    for cell, colour in zip(cells, colours_of(cells).values(), strict=True):
         simulated = cell.get("trajectory", "singular_values").isel(STRONGEST)
         predicted = cell.get("theory", "singular_values", solution="routing_race").isel(STRONGEST)
         style.over_seeds(ax, cell.flow_time, simulated, color=colour)

@@ -11,7 +11,7 @@
   Where a figure has two kinds of them, one is grey (`greys`).
   Unordered things have colours that also differ in marker or line style (`categorical`), so that
   figures can be read in greyscale. Kinds of networks and of pairs have one colour each in all
-  figures (`COLOURS`).
+  figures (`COLOURS`). Beside pairs, which are green and orange, ordered things are purple.
 - The larger an entry of a matrix, the lighter it is drawn. Where signs matter, negative entries are
   blue, positive ones orange, and entries near zero white. Each matrix has a colour bar.
 - The title of a panel is its finding, in at most eight words (`TITLE_WORDS`); numbers stand at the
@@ -56,6 +56,9 @@ HEAT = "cividis"
 """Colour map of matrices. Lightness rises with the value, also for colour-blind readers."""
 SIGNED = sns.blend_palette(["#04142f", "#3f74bd", "#ffffff", "#f7b267", "#c96a00"], as_cmap=True)
 """Colour map of matrices whose signs matter: blue below 0, white at 0, orange above."""
+GREEN = sns.color_palette("viridis", as_cmap=True)
+PURPLE = sns.blend_palette(["#12062b", "#8f2f9b", "#f7b4e0"], as_cmap=True)
+"""Colour maps of ordered things, from dark to light: the usual one, and the one beside pairs."""
 TITLE_WORDS = 8
 """Most words of the title of a panel."""
 CONTRAST = 4.5
@@ -143,10 +146,9 @@ class Canvas(Figure):
         return png.getvalue()
 
 
-def sequential(count: int) -> list[Colour]:
+def sequential(count: int, cmap: Colormap = GREEN) -> list[Colour]:
     """Colours of ordered things, from dark to light."""
-    shades = sns.color_palette("viridis", as_cmap=True)(np.linspace(0.2, 0.82, count))
-    return [(red, green, blue) for red, green, blue, _ in shades]
+    return [(red, green, blue) for red, green, blue, _ in cmap(np.linspace(0.2, 0.82, count))]
 
 
 def greys(count: int) -> list[Colour]:
@@ -195,10 +197,11 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
-def sequential_styles(count: int) -> list[dict[str, Any]]:
+def sequential_styles(count: int, cmap: Colormap = GREEN) -> list[dict[str, Any]]:
     """Colour and marker of each of several ordered things."""
     return [
-        {"color": colour, "marker": marker(index)} for index, colour in enumerate(sequential(count))
+        {"color": colour, "marker": marker(index)}
+        for index, colour in enumerate(sequential(count, cmap))
     ]
 
 
@@ -403,6 +406,24 @@ def mode_handles(s: xr.DataArray) -> list[Artist]:
 def handle(label: str, **props: Any) -> Artist:
     """A legend handle: a line or marker that is not drawn in any axes."""
     return Line2D([], [], label=label, **props)
+
+
+def note(
+    ax: Axes,
+    text: str,
+    at: tuple[int | float, int | float],
+    shift: tuple[int | float, int | float] = (4, 0),
+    **props: Any,
+) -> None:
+    """Small text beside a point, `shift` points from it, such as the name of a line."""
+    look: dict[str, Any] = {"fontsize": RC_PARAMS["legend.fontsize"], "color": "0.35"}
+    look |= {"textcoords": "offset points", "annotation_clip": False, "linespacing": 1.1}
+    ax.annotate(text, at, shift, **look | props)
+
+
+def name_level(ax: Axes, height: int | float, text: str) -> None:
+    """The name of a horizontal line, above its right end."""
+    note(ax, text, (1, height), (-1, 2), xycoords=ax.get_yaxis_transform(), ha="right")
 
 
 def scale_handles(styles: Mapping[float, Mapping[str, Any]]) -> list[Artist]:

@@ -23,7 +23,7 @@ PAIRS = {
 
 
 @Figure(
-    layout="aabbb;ccddd",
+    layout="ab;cd",
     height=5.0,
     heights=(1.5, 1),
     cf={"a": "Fig. 4d", "b": "Fig. 4g"},
@@ -40,10 +40,10 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Which pairs of domains are trained (dark); the others are never seen."""
+    """Which pairs of domains are trained; the others are never seen."""
     domains.draw_mask(ax, results.cell("pathways_apart"))
     ax.set_box_aspect(1)
-    ax.set_anchor("N")
+    ax.set_xlabel("input domain (dark: trained pairs)")
     ax.set_title("Far domains share no trained output")
 
 
@@ -57,8 +57,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     items = cell.get("trajectory", "similarity").sizes["domain_item"] // cell.spec.dataset.count
     domains.outline(ax, _common(cell)[0] == 0, (items, items))
     ax.set_box_aspect(1)
-    beside = ax.inset_axes((1.03, 0, 0.04, 1))
-    ax.figure.colorbar(shades, cax=beside, label="cosine", ticks=(-1, 0, 1))
+    ax.set_xlabel("input domain (framed: no trained output in common)")
+    beside = ax.inset_axes((1.02, 0, 0.035, 1))
+    ax.figure.colorbar(shades, cax=beside, ticks=(-1, 0, 1)).set_label("cosine", labelpad=-4)
     ax.set_title("All domains share one representation")
 
 
@@ -71,21 +72,23 @@ def panel_c(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways_apart")
     same, common = _cosines(cell), _common(cell)
     apart = ~np.eye(common.shape[-1], dtype=bool)
-    counts = np.unique(common[:, apart])[::-1]
+    counts, least = np.unique(common[:, apart])[::-1], 1.0
     ax.set_ylim(0, 1.04)
     for column, count in enumerate(counts):
         members = (common == count) & apart
         means = (same * members).sum((1, 2)) / members.sum((1, 2))
-        colour = style.COLOURS["trained" if count else "untrained"]
-        dots = {"marker": "o", "color": colour, "alpha": 0.7}
+        least = min(least, float(means.min()))
+        dots = {"marker": "o", "color": style.COLOURS["gated"], "alpha": 0.7}
         style.single_runs(ax, column, xr.DataArray(means, dims="seed"), 0.3, **dots)
     within = cell.get("metrics", "final_similarity_within")
     ax.axhspan(float(within.min()), float(within.max()), color="0.8", zorder=0)
-    text = "different items of one domain"
-    ax.text(-0.4, float(within.min()) - 0.02, text, va="top", color="0.4", fontsize=6.5)
-    style.named_columns(ax, [str(count) for count in counts])
-    ax.set(xlabel="trained outputs in common", ylabel="cosine of the same item")
-    ax.set_title("Even domains never trained together are alike")
+    style.named_columns(ax, [str(count) if count else "none" for count in counts])
+    below = {"xycoords": ax.get_yaxis_transform(), "va": "top"}
+    style.note(ax, "same item, two domains", (0, least), (4, 0), **below)
+    at = (1, float(within.min()))
+    style.note(ax, "different items, one domain", at, (-1, -2), ha="right", **below)
+    ax.set(xlabel="trained outputs in common", ylabel="cosine", yticks=np.linspace(0, 1, 5))
+    ax.set_title("Alike even without a trained output in common")
 
 
 def panel_d(results: Results, ax: Axes) -> None:

@@ -7,6 +7,8 @@ closed forms have nothing fitted. Lines are means over ten runs at the smallest 
 their range; modes of equal singular value are one line, their mean.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -19,13 +21,11 @@ from neuralrace.results.cells import CellResults, Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiments, and labels of their solutions."""
-OFFSET = {"textcoords": "offset points", "fontsize": 6.5, "color": "0.4"}
 
 
 @Figure(
     layout="aac;bbd",
     height=4.0,
-    heights=(1, 1.15),
     cf={"a": "Background A", "b": "Background B", "c": "Background C", "d": "Background D"},
     reads={
         "deep_linear/semantic_deep": {
@@ -56,12 +56,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         np.diag(data.modes.s) / data.modes.s[0],
         v.T,
     )
-    draw_decomposition(
-        ax,
-        results.cell(DEEP[0]),
-        matrices,
-        (r"$\Sigma^{yx}$", r"$=\ U$", r"$\times\ S$", r"$\times\ V^T$"),
-    )
+    _draw(ax, results.cell(DEEP[0]), matrices, (r"$\Sigma^{yx}$", "S"))
     ax.set_title("The task is a sum of modes")
 
 
@@ -74,25 +69,48 @@ def panel_b(results: Results, ax: Axes) -> None:
     maps, strength, _, end = _half(cell)
     u, v = signed_vectors(cell)
     matrices = (maps / ((u * end) @ v.T).max(), u, strength / end[0], v.T)
-    draw_decomposition(
-        ax, cell, matrices, ("$W_2W_1$", r"$=\ U$", r"$\times\ A(t)$", r"$\times\ V^T$")
-    )
+    _draw(ax, cell, matrices, ("$W_2W_1$", "A(t)"))
     ax.set_title("Half way, the network has the strongest modes")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Mode strengths with one hidden layer; the grey line is the time of **b**."""
+    """Strengths of the modes with one hidden layer; the grey line is the time of **b**."""
     _curves(ax, results, *DEEP)
     when = _half(results.cell(DEEP[0]))[2]
     ax.axvline(when, **style.GUIDE)
-    ax.annotate("time of b", (when, 0.14), (3, 0), xycoords=("data", "axes fraction"), **OFFSET)
+    style.note(ax, "time of b", (when, 0.82), (3, 0), xycoords=ax.get_xaxis_transform(), va="top")
     ax.set_title("One hidden layer: one by one")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Mode strengths without a hidden layer, over the same time."""
+    """Strengths of the modes without a hidden layer, over the same time."""
     _curves(ax, results, *SHALLOW)
     ax.set_title("No hidden layer: all at once")
+
+
+def _draw(
+    ax: Axes, cell: CellResults, matrices: Sequence[np.ndarray], symbols: tuple[str, str]
+) -> None:
+    """A map and its factors, with numbers of modes in the colours of their curves.
+
+    Args:
+        ax: axes of a panel, which are split.
+        cell: a cell of the task.
+        matrices: the map, output vectors, strengths and item vectors.
+        symbols: names of the map and of the strengths.
+    """
+    left, strength = symbols
+    titles = (left, r"$=\ U$", rf"$\times\ {strength}$", r"$\times\ V^T$")
+    vectors, values, items = draw_decomposition(ax, cell, matrices, titles)[1:]
+    groups = equal_modes(cell.data.modes.s)
+    colours = {
+        mode: colour
+        for group, colour in zip(groups, style.sequential(len(groups)), strict=True)
+        for mode in group
+    }
+    for axis in (vectors.xaxis, values.xaxis, values.yaxis, items.yaxis):
+        for mode, tick in enumerate(axis.get_ticklabels()):
+            tick.set(color=colours[mode], fontweight="bold")
 
 
 def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
@@ -104,7 +122,8 @@ def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
         curve = modes.isel(mode=group).mean("mode")
         style.over_seeds(ax, cell.flow_time, curve, color=colour)
         ax.plot(cell.flow_time, closed.isel(mode=group).mean("mode"), **style.THEORY)
-        label = f"$s$ = {cell.data.modes.s[group[0]]:.2g}"
+        numbers = ", ".join(str(mode + 1) for mode in group)
+        label = f"mode{'s' if len(group) > 1 else ''} {numbers}"
         ends.append((float(curve.isel(time=-1).mean()), label, colour))
     slowest = smallest_scale(deep.get("theory", "mode_strength", solution=DEEP[1]))
     ax.set(xlim=(0, style.settling_time(slowest, deep.flow_time)), ylim=(0, None))

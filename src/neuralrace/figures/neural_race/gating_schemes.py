@@ -27,8 +27,8 @@ BLOCKS = ListedColormap(["#ffffff", "#c6dbe9", style.COLOURS["gated"]])
 
 @Figure(
     layout="aaaabb;cccccc",
-    height=4.3,
-    heights=(1.0, 1.55),
+    height=4.0,
+    heights=(1.0, 1.3),
     cf={"a": "Fig. 5a", "b": "Fig. 4d", "c": "Fig. 3b"},
     reads={
         "generalisation_random pathways_apart race xor_gated": {
@@ -78,8 +78,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Networks of pathways side by side on XoR, a colour for each pathway. Cells are its gates on
-    the four examples.
+    """Networks of pathways side by side on XoR. Cells are the gates of a pathway on the four
+    examples.
     """
     cell = results.cell("xor_gated")
     network = cell.gated
@@ -94,11 +94,14 @@ def panel_c(results: Results, ax: Axes) -> None:
     for part, width, (name, scheme) in zip(axes, widths, gates.items(), strict=True):
         wiring = network.model_copy(update={"gates": scheme}).wiring(cell.data)
         graph = wiring.architecture
-        routes = dict(zip(graph.pathways, style.sequential(len(graph.pathways)), strict=True))
+        routes = dict.fromkeys(graph.pathways, style.COLOURS["gated"])
         strips = {f"hidden 1 of pathway {n + 1}": g for n, g in enumerate(wiring.pathway_gates)}
         names = {graph.inputs[0]: "$x$", graph.outputs[0]: "$y$"}
-        diagrams.draw_network(part, graph, routes, strips, names, units=3, shape=1.25 * width)
+        shape = 1.5 * width
+        diagrams.draw_network(part, graph, routes, strips, names, 3, shape, numbered=True)
         part.set_title(name, loc="center")
+    text = "1 to 4: the examples of XoR"
+    style.note(axes[0], text, (0.5, 0.08), (0, 0), xycoords="axes fraction", ha="center")
     ax.set_title("Gates may depend on the sample")
 
 

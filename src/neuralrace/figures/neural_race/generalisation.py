@@ -9,6 +9,7 @@ that no single run fails. Errors are squared, and relative to a network that ans
 """
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
@@ -36,24 +37,23 @@ SHIFT = 0.008
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Trained and untrained pairs, and the share that the paper names."""
-    return [
-        style.handle("trained pairs", **domains.TRAINED),
-        style.handle("untrained pairs", **domains.UNTRAINED),
-        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
-    ]
+    """Trained and untrained pairs."""
+    return domains.handles()
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Errors as the source draws them: means over ten seeds, with ranges as bars."""
     domains.draw_errors(ax, domains.by_partners(results, "generalisation"))
-    ax.set_ylim(0, None)
+    ax.axhline(1, **style.GUIDE)
+    style.name_level(ax, 1, "answering zero")
+    ax.set_ylim(top=max(1.5, ax.get_ylim()[1]))
+    ax.yaxis.set_major_locator(MultipleLocator(0.5))
     ax.set_title("Untrained pairs follow from 40% on")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same run by run (dots), with medians, on a logarithmic axis: ten runs at each share and
-    sixty at 30%. The grey line is an error of a tenth.
+    sixty at 30%.
     """
     many = [c for c in results.cells("mask_contrast") if c.routing.pairs.name == "band"]
     cells = {
@@ -67,6 +67,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         ]
         domains.draw_runs(ax, shares, errors, props, shift)
     ax.axhline(SMALL, **style.GUIDE)
-    domains.frame_errors(ax)
-    ax.set(yscale="log")
+    style.name_level(ax, SMALL, "a tenth")
+    domains.draw_paper_share(ax)
+    ax.set(yscale="log", ylabel="relative error", xlabel=domains.PARTNER_LABEL)
+    ax.set_ylim(top=max(5, ax.get_ylim()[1]))
     ax.set_title("From 40% on no single run fails")

@@ -26,9 +26,9 @@ ROUNDING = 1e-12
 
 @Figure(
     layout="aac;aad;bbb",
-    height=5.0,
+    height=4.9,
     widths=(1.0, 1.0, 1.1),
-    heights=(0.63, 0.63, 1.15),
+    heights=(0.5, 0.5, 0.95),
     cf={"a": "Fig. 1", "b": "Gradient Flow Reduction"},
     reads={
         "contexts": {
@@ -63,7 +63,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         for name in names
     }
     labels |= {name: f"{name} module\n{network.nodes[name]} units" for name in network.hidden}
-    routes = {path: style.categorical(index) for index, path in enumerate(network.pathways)}
+    colours = style.sequential(len(network.pathways))
+    routes = dict(zip(network.pathways, colours, strict=True))
     diagrams.draw_network(ax, network, routes, network.gates, labels, shape=1.75, numbered=True)
     lines = []
     for context in range(len(next(iter(network.gates.values())))):
@@ -108,46 +109,59 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Loss over initial loss from two scales of initial weights."""
+    """Loss over initial loss from two scales of initial weights. With the same clock, flow against
+    flow and descent against descent, network and reduction differ by the error that is named.
+    """
     cell = results.cell("contexts")
     loss = cell.get("trajectory", "loss")
     reduced = cell.get("theory", "loss", solution="reduction").mean("seed").expand_dims("seed")
     loss, reduced = (curve / curve.isel(time=0) for curve in (loss, reduced))
-    style.over_scales(ax, cell.flow_time, loss, reduced)
     _clock(ax, cell)
-    ax.set(ylabel="loss over initial loss", ylim=(0, None))
-    ax.legend(title="init scale", loc="upper right")
+    ax.set(ylabel="relative loss", ylim=(0, 1))
+    scales = sorted(loss["init_scale"].values)
+    for scale, colour in zip(scales, _scale_colours(cell), strict=True):
+        at = {"init_scale": scale}
+        style.over_seeds(ax, cell.flow_time, loss.sel(at), color=colour)
+        ax.plot(cell.flow_time, reduced.sel(at).mean("seed"), **style.THEORY)
+        last = scale == scales[-1]
+        halved = int((loss.sel(at).mean("seed") < 0.5).argmax("time"))
+        text = f"{'' if last else 'init scale '}{scale:g}"
+        place = {"color": colour, "ha": "right" if last else "left", "va": "top"}
+        beside = (-6 if last else 6, 0)
+        style.note(ax, text, (float(cell.flow_time[halved]), 0.5), beside, **place)
+    same = max(
+        float(_distance(cell, one, other).max())
+        for one, other in (("gated_flow", "reduction"), (None, "reduction_descent"))
+    )
+    text = f"same steps: {'rounding error' if same < ROUNDING else f'distance {same:.0e}'}"
+    style.note(ax, text, (1, 0.97), (0, 0), xycoords="axes fraction", ha="right", va="top")
     ax.set_title("The loss follows the reduction")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Distance of the loss of gradient descent from that of the gradient flow of the path sum, over
     the initial loss, at two steps: the largest over runs, from the smaller weights. The number
-    compares means over training. With the same clock, flow against flow and descent against
-    descent, network and reduction differ by the error that is written below.
+    compares means over training.
     """
     cell, finer = results.cell("contexts"), results.cell("contexts_step_size")
     ends = []
-    for run, label, colour in zip(
-        (cell, finer), ("step", "half\nthe step"), style.sequential(2), strict=True
-    ):
+    colour = _scale_colours(cell)[0]
+    for run, label, width in ((cell, "step", 1.9), (finer, "half\nthe step", 0.9)):
         largest = _distance(run, None, "gated_flow")
-        ax.plot(run.flow_time, largest.where(largest > 0), color=colour, linewidth=1.2)
+        ax.plot(run.flow_time, largest.where(largest > 0), color=colour, linewidth=width)
         ends.append((float(largest.isel(time=-1)), label, colour))
     _clock(ax, cell)
-    ax.set(yscale="log", ylabel="distance (initial loss)")
+    ax.set(yscale="log", ylabel="distance")
     label_ends(ax, ends)
     half, whole = (float(c.get("metrics", "discretisation_error").mean()) for c in (finer, cell))
-    same = max(
-        float(_distance(cell, one, other).max())
-        for one, other in (("gated_flow", "reduction"), (None, "reduction_descent"))
-    )
-    text = (
-        f"half the step: {half / whole:.2f} of the distance\n"
-        f"network, reduction: {'rounding error' if same < ROUNDING else f'{same:.0e}'}"
-    )
-    ax.text(0.03, 0.04, text, transform=ax.transAxes, fontsize=6.5)
+    text = f"half the step: {half / whole:.2f} of the distance"
+    style.note(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
     ax.set_title("Half the step, half the distance")
+
+
+def _scale_colours(cell: CellResults) -> list[style.Colour]:
+    """Colours of init scales, smallest first; those of modes are of another hue."""
+    return style.sequential(len(cell.spec.init_scales), style.PURPLE)
 
 
 def _distance(run: CellResults, one: str | None, other: str) -> xr.DataArray:

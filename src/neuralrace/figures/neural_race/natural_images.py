@@ -21,7 +21,13 @@ from matplotlib.patches import Rectangle
 from neuralrace.datasets.images import CLASSES
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.figures.image_errors import PAIRS, RIDGE, draw_pairs, frame_shares, misclassified
+from neuralrace.figures.image_errors import (
+    PAIRS,
+    draw_pairs,
+    draw_ridge,
+    frame_shares,
+    misclassified,
+)
 from neuralrace.results.cells import CellResults, Results
 
 SETS = {
@@ -53,8 +59,6 @@ LINES: dict[str, dict[str, Any]] = {
     "trained": {"linewidth": 1.6, "zorder": 3},
 }
 """Lines between domains."""
-NOTE: dict[str, Any] = {"fontsize": 6, "color": "0.4", "ha": "right"}
-"""Text at a line."""
 
 
 @Figure(
@@ -73,13 +77,8 @@ NOTE: dict[str, Any] = {"fontsize": 6, "color": "0.4", "ha": "right"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Pairs, and the share in the paper."""
-    return [
-        style.handle("trained pairs", **domains.TRAINED),
-        style.handle("untrained pairs", **domains.UNTRAINED),
-        style.handle("ridge regression", **RIDGE),
-        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
-    ]
+    """Pairs."""
+    return domains.handles()
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -99,39 +98,39 @@ def panel_a(results: Results, ax: Axes) -> None:
             ax.plot([1.1, UNITS - 0.1], [left, right], **line)
     ax.set(xlim=(-0.8, UNITS + CLASSES * CELL + 0.05), ylim=(rows[-1] - 0.6, 1.1), aspect="equal")
     ax.set_axis_off()
-    ax.set_anchor("W")
+    ax.set_anchor("NW")
     ax.set_title("Turned images, permuted labels")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Squared error over that of answering zero, against the share of trained pairs, on a
-    logarithmic axis. Dash-dotted: a ridge regression of each domain.
+    logarithmic axis, with ridge regression in each input domain by itself.
     """
     parts = _parts(results, ax)
+    first = parts[0][0]
     for part, cells in parts:
         draw_pairs(part, held_out_error, cells)
         ridge = float(cells[0].get("metrics", "ridge_held_out_error").mean())
-        part.axhline(ridge, **RIDGE)
+        draw_ridge(part, ridge, named=part is first)
         part.axhline(1, **style.GUIDE)
         part.set(yscale="log", ylim=(0.7 * ridge, 3))
         part.set_yticks(ERRORS, map(str, ERRORS))
         part.set_yticks([], minor=True)
         part.set_title(_set_name(cells[0]), loc="center")
-    first = parts[0][0]
     first.set_ylabel("squared error")
-    _note(first, 1, "answering zero")
+    style.name_level(first, 1, "answering\nzero")
+    domains.name_paper_share(first, "\n")
     ax.set_title("Untrained pairs catch up by about 40%")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Share of the images that are misclassified, in the same runs."""
     parts = _parts(results, ax)
+    first = parts[0][0]
     for part, cells in parts:
         draw_pairs(part, misclassified, cells)
-        frame_shares(part, cells[0])
-    first = parts[0][0]
+        frame_shares(part, cells[0], named=part is first)
     first.set_ylabel("misclassified")
-    _note(first, 1 - 1 / CLASSES, "chance")
     parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$")
     ax.set_title("Untrained pairs then classify images as well")
 
@@ -161,11 +160,12 @@ def _parts(results: Results, ax: Axes) -> list[tuple[Axes, list[CellResults]]]:
 
 
 def _set_name(cell: CellResults) -> str:
-    """Image set, number of domains, and features if they are not the pixels of the stand-in."""
+    """Image set, features if they are not the pixels of the stand-in, and number of domains."""
     dataset = cell.spec.dataset
-    name = f"{SETS.get(dataset.images.name, dataset.images.name)}, $M$ = {dataset.count}"
-    features = FEATURES[dataset.features.name]
-    return name if dataset.images.name == STAND_IN else f"{name}\n{features}"
+    name = f"{SETS.get(dataset.images.name, dataset.images.name)}"
+    if dataset.images.name != STAND_IN:
+        name += f"\n{FEATURES[dataset.features.name]}"
+    return f"{name}, $M$ = {dataset.count}"
 
 
 def _chosen_domains(cell: CellResults) -> list[int]:
@@ -209,8 +209,3 @@ def _draw_labels(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.nd
         ax.text(*at, str(own), ha="center", va="center_baseline", color="white", fontsize=6)
     head = f"output domains:\nunit of “{names[EXAMPLE]}”"
     ax.text(UNITS + CLASSES * CELL / 2, 0.65, head, ha="center", fontsize=6.5)
-
-
-def _note(ax: Axes, height: int | float, text: str) -> None:
-    """A name at the right end of a level."""
-    ax.annotate(text, (1, height), (0, 2), ("axes fraction", "data"), "offset points", **NOTE)

@@ -24,16 +24,22 @@ SPREAD = 0.22
 """Half the height of the column of seeds of a condition, in rows."""
 CURVES = 3
 """Number of cells whose learning is drawn, nearest to the share in the paper."""
-INPUTS = {"identity": "as they are", "pixel_permutation": "permuted", "rotation": "rotated"}
+INPUTS = {
+    "identity": "images\nas they are",
+    "pixel_permutation": "pixels\npermuted",
+    "rotation": "images\nrotated",
+}
+OUTPUTS = {"identity": "classes kept", "label_permutation": "classes renamed"}
+"""Names of groups of rows, and of rows."""
 TRANSFER = ("never", "late", "at once")
 """When untrained pairs follow, fewest partners first."""
 SHADE: dict[str, Any] = {"color": domains.UNTRAINED["color"], "alpha": 0.2, "linewidth": 0}
-OUTPUTS = {"identity": "own names", "label_permutation": "new names"}
 
 
 @Figure(
     layout="ab",
-    height=3.0,
+    height=3.2,
+    widths=(1.5, 1.0),
     reads={
         "images_controls": {
             "trajectory": "",
@@ -45,60 +51,80 @@ OUTPUTS = {"identity": "own names", "label_permutation": "new names"}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Pairs and lines."""
-    return [
-        style.handle("trained pairs", **domains.TRAINED),
-        style.handle("untrained pairs", **domains.UNTRAINED),
-        style.handle("least squares", **style.GUIDE),
-        style.handle(f"mean, {CONFIDENCE:.0%} interval", color="black", linewidth=1.2),
-    ]
+    """None: pairs and lines are named."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Errors at the end with 30% of pairs trained, for every kind of transformation; dots are 20
-    seeds, bars Student intervals of their mean, of which those of images as they are, together, are
-    shaded. The grey line is least squares in each input domain by itself, below which no linear
+    """Errors at the end with 30% of pairs trained, for every kind of transformation of images, with
+    classes that keep their names in all output domains or have new ones; dots are 20 seeds, bars
+    Student intervals of their mean, of which those of images as they are, together, are shaded. The
+    grey line is least squares in each input domain by itself, below which no linear
     network gets on trained pairs.
     """
-    cells = sorted(results.cells("images_controls"), key=_transformations, reverse=True)
+    cells = sorted(results.cells("images_controls"), key=_transformations)
     _draw_controls(ax, cells)
     ax.set_title("Rotations cost untrained pairs a little more")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Untrained pairs (single runs and, broken, their median) follow the trained ones (green
-    medians, which coincide) at once, late, or in part and never, by the share K/M of trained pairs;
-    10 runs of each.
+    """Untrained pairs (thin: single runs, wide: their median) follow the trained ones (medians,
+    which coincide) at once, late, or in part and never, by the share K/M of trained pairs; 10 runs
+    of each.
     """
     nearest = domains.nearest_first(results.cells("images"))[:CURVES]
     _draw_curves(ax, sorted(nearest, key=domains.partner_share))
     ax.set_title("Transfer comes at once, late or never")
 
 
-def _transformations(cell: CellResults) -> tuple[str, str]:
-    """Names of the transformations of input and of output domains."""
-    return INPUTS[cell.spec.dataset.inputs], OUTPUTS[cell.spec.dataset.outputs]
+def _transformations(cell: CellResults) -> tuple[int, int]:
+    """Places of the transformations of input and of output domains in the order of rows."""
+    dataset = cell.spec.dataset
+    return list(INPUTS).index(dataset.inputs), list(OUTPUTS).index(dataset.outputs)
 
 
 def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
     """Draws errors on training images: for each condition a row of seeds, and their mean."""
     as_they_are: list[float] = []
+    ax = style.named_rows(ax, [OUTPUTS[cell.spec.dataset.outputs] for cell in cells])
     for row, cell in enumerate(cells):
-        for name, props in (("trained", domains.TRAINED), ("untrained", domains.UNTRAINED)):
+        for name, props in domains.PAIRS.items():
             error = cell.get("metrics", f"final_{name}_error").isel(init_scale=0)
             low, high = _draw_seeds(ax, row, error.values, props)
+            if not row and name == "trained":
+                place: dict[str, Any] = {"color": props["color"], "ha": "center", "va": "bottom"}
+                style.note(ax, "trained pairs", (float(error.mean()), -0.5), (0, 0), **place)
+            elif not row:
+                place = {"color": props["color"], "va": "center"}
+                style.note(ax, "untrained\npairs", (float(error.max()), 0), (6, 0), **place)
             if name == "untrained" and cell.spec.dataset.inputs == "identity":
                 as_they_are += [low, high]
         floor = float(cell.get("metrics", "least_squares_training_error").mean())
         ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.GUIDE)
     if as_they_are:
         ax.axvspan(min(as_they_are), max(as_they_are), zorder=0, **SHADE)
-        middle = (min(as_they_are) + max(as_they_are)) / 2
-        at = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-        ax.text(middle, 0.005, INPUTS["identity"], color="0.4", fontsize=6, **at)
-    ax.set_yticks(range(len(cells)), ["\n".join(_transformations(cell)) for cell in cells])
-    ax.tick_params(axis="y", length=0)
+    style.note(ax, "least squares", (floor, len(cells) - 0.45), va="bottom")
+    text = f"bars: means,\n{CONFIDENCE:.0%} intervals;\nshaded: images\nas they are"
+    right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+    style.note(ax, text, (1, (len(cells) - 1) / 2), (0, 0), **right)
+    _name_groups(ax, cells)
     ax.set(xlim=(0, None), xlabel="relative error at the end of training")
+    ax.set_ylim(len(cells) - 0.4, -0.9)
+
+
+def _name_groups(ax: Axes, cells: list[CellResults]) -> None:
+    """Names groups of rows by their inputs, left of the names of rows."""
+    ax.tick_params(axis="y", length=0)
+    rows: dict[str, list[int]] = {}
+    for row, cell in enumerate(cells):
+        rows.setdefault(cell.spec.dataset.inputs, []).append(row)
+    for inputs, group in rows.items():
+        first, last = group[0], group[-1]
+        beside: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "color": "black"}
+        beside |= {"ha": "right", "va": "center"}
+        style.note(ax, INPUTS[inputs], (0, (first + last) / 2), (-72, 0), **beside)
+        if first:
+            ax.axhline(first - 0.5, **style.GUIDE | {"linewidth": 0.5})
 
 
 def _draw_seeds(
@@ -117,7 +143,8 @@ def _draw_seeds(
 def _draw_curves(ax: Axes, cells: list[CellResults]) -> None:
     """Draws errors of trained and of untrained pairs on training images over time, by K/M."""
     ends = []
-    for number, (cell, colour) in enumerate(zip(cells, style.sequential(len(cells)), strict=True)):
+    colours = style.sequential(len(cells), style.PURPLE)
+    for number, (cell, colour) in enumerate(zip(cells, colours, strict=True)):
         time = cell.flow_time
         trained, untrained = (
             cell.get("trajectory", f"{name}_error").isel(init_scale=0).transpose("time", "seed")
@@ -125,10 +152,12 @@ def _draw_curves(ax: Axes, cells: list[CellResults]) -> None:
         )
         median = untrained.median("seed")
         ax.plot(time, untrained, color=colour, linewidth=0.6, alpha=0.4)
-        ax.plot(time, median, color=colour, linestyle=style.LINES[1])
-        on_top = {"color": domains.TRAINED["color"], "linewidth": 0.9, "zorder": 4}
-        ax.plot(time, trained.median("seed"), **on_top)
+        ax.plot(time, median, color=colour)
+        on_top = {"color": domains.TRAINED["color"], "linewidth": 1.2, "zorder": 4}
+        both = trained.median("seed")
+        ax.plot(time, both, **on_top)
         share = f"$K/M$ = {domains.partner_share(cell):.2g}"
         ends.append((float(median[-1]), f"{share}\n{TRANSFER[number]}", colour))
+    ends.append((float(both[-1]), "trained pairs", domains.TRAINED["color"]))
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, None), ylabel="relative error", ylim=(0, None))
     label_ends(ax, ends)

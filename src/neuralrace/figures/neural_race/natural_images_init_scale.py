@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
-from neuralrace.figures.image_errors import PAIRS, RIDGE, draw_pairs, frame_shares, misclassified
+from neuralrace.figures.image_errors import PAIRS, draw_pairs, frame_shares, misclassified
 from neuralrace.results.cells import CellResults, Results
 
 LEARNING = (
@@ -45,23 +45,18 @@ LEARNING = (
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Pairs and lines."""
-    return [
-        style.handle("trained pairs", **domains.TRAINED),
-        style.handle("untrained pairs", **domains.UNTRAINED),
-        style.handle("ridge regression", **RIDGE),
-        style.handle("chance", **style.GUIDE),
-        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
-    ]
+    """Pairs."""
+    return domains.handles()
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Share of images misclassified against the init scale, with 40% of pairs trained: from small
     weights untrained pairs follow, from large ones trained pairs alone are learned.
     """
-    for part, (name, experiment, _, _) in zip(_parts(ax, False), LEARNING, strict=True):
+    parts = _parts(ax, False)
+    for part, (name, experiment, _, _) in zip(parts, LEARNING, strict=True):
         _draw_by_scale(part, results.cells(experiment))
-        frame_shares(part, _baseline(results))
+        frame_shares(part, _baseline(results), named=part is parts[0])
         part.set_title(name, loc="center")
         part.set(xscale="log", xlabel="init scale")
     ax.set_title("Transfer is lost from large initial weights")
@@ -71,12 +66,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     """The same against the share of trained pairs, in networks that are linear or have ReLUs in
     both hidden layers. With cross-entropy some runs fall behind at 40%, and none from half on.
     """
-    for part, (name, _, experiment, activation) in zip(_parts(ax), LEARNING, strict=True):
+    parts = _parts(ax)
+    for part, (name, _, experiment, activation) in zip(parts, LEARNING, strict=True):
         cells = domains.by_partners(results, experiment)
         draw_pairs(part, misclassified, [c for c in cells if c.routing.activation == activation])
-        frame_shares(part, _baseline(results))
+        frame_shares(part, _baseline(results), named=part is parts[0])
         part.set_title(name, loc="center")
         part.set_xlabel("trained share of pairs, $K/M$")
+    domains.name_paper_share(parts[0])
     ax.set_title("With half of the pairs, transfer is complete")
 
 

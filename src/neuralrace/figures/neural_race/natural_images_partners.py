@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
@@ -43,7 +44,7 @@ SHARES = (0.15, 0.62)
 @Figure(
     layout="ab",
     height=2.9,
-    widths=(1.25, 1.0),
+    widths=(1.1, 1.0),
     cf={"a": "Fig. 7b, c"},
     reads={
         "images images_five images_twenty": {
@@ -66,7 +67,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     domains that are trained, in bands: single runs, with medians joined. Lines go on below the
     axis, to answers worse than zero. Grey: nine tenths. Dotted: the 40% of the source.
     """
-    styles = style.sequential_styles(len(SWEEPS))
+    styles = style.sequential_styles(len(SWEEPS), style.PURPLE)
     for (name, (end, height)), props in zip(SWEEPS.items(), styles, strict=True):
         cells = _cells(results, name, "band")
         values = _values(cells, "zero_shot_ratio")
@@ -78,16 +79,13 @@ def panel_a(results: Results, ax: Axes) -> None:
         shift = 5 if end == "left" else -5, 0
         ax.annotate(text, place, shift, color=props["color"], **beside)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
+    style.note(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
-    ax.text(
-        domains.PAPER_SHARE + 0.01,
-        LEAST + 0.03,
-        f"Saxe et al.: {domains.PAPER_SHARE:.0%}",
-        color=style.PAPER["color"],
-    )
+    name = f"Saxe et al.: {domains.PAPER_SHARE:.0%}"
+    style.note(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
     ax.set(xlabel="trained share of output domains, $K/M$", ylabel="transfer, by explained power")
     ax.set(xlim=SHARES, ylim=(LEAST, 1.08))
-    ax.set_yticks([0, 0.5, domains.FOLLOWING], ["0", "0.5", f"{domains.FOLLOWING:g}"])
+    ax.set_yticks([0, 0.5, 1])
     ax.set_title("With more domains a smaller share suffices")
 
 
@@ -100,7 +98,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows = [(name, cells) for *at, name in ROWS if (cells := _cells(results, *at))]
     part = style.named_rows(ax, [name for name, _ in rows])
     counts = [results.cells(name)[0].spec.dataset.count for name in SWEEPS]
-    styles = dict(zip(counts, style.sequential_styles(len(counts)), strict=True))
+    styles = dict(zip(counts, style.sequential_styles(len(counts), style.PURPLE), strict=True))
     for row, (_, cells) in enumerate(rows):
         numbers = [domains.partner_share(c) * c.spec.dataset.count for c in cells]
         values = _values(cells, "transfer").transpose("seed", ...)
@@ -113,7 +111,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         if np.isfinite(median):
             part.plot([median, median], [row - 0.32, row + 0.32], color="0.2", linewidth=1.2)
             part.text(median, row - 0.37, f"{median:.1f}", ha="center")
-    part.set_xlim(0, max(7, part.get_xlim()[1]))
+    part.xaxis.set_major_locator(MultipleLocator(1))
     part.set_xlabel("trained output domains needed, $K$")
     ax.set_title("Random masks and small weights need fewer")
 

@@ -19,8 +19,8 @@ from neuralrace.figures.sweeps import relative_loss
 from neuralrace.results.cells import Results
 
 STARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "random start": ("pathways", "routing_race", {"color": style.categorical(3)}),
-    "decoupled start": ("pathways_decoupled", "reduction_descent", {"color": style.categorical(2)}),
+    "random start": ("pathways", "routing_race", {"color": style.COLOURS["gated"]}),
+    "decoupled start": ("pathways_decoupled", "reduction_descent", {"color": style.categorical(9)}),
 }
 """Experiments of the starts, and the solutions that predict them."""
 ROUNDING = 1e-12
@@ -29,23 +29,24 @@ RUN: dict[str, Any] = {"linewidth": 0.9, "alpha": 0.45}
 """Lines of single runs."""
 THIN: dict[str, dict[str, Any]] = {"output matrices": {"linewidth": 1.1, "alpha": 1}}
 """Lines of matrices that would hide others."""
-EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "zorder": 4}
+EXPECTED = {"color": "0.2", "marker": "D", "linestyle": "", "fillstyle": "none", "zorder": 4}
+EXPECTED_AT = 0.9
+"""Place of these marks, as a share of the time axis."""
 
 
 @Figure(
-    layout="aabb;cdee;ffgh",
-    height=6.8,
-    widths=(0.21, 0.21, 0.29, 0.29),
-    heights=(1.1, 0.95, 1.15),
+    layout="aabb;ccdd;eefg",
+    height=6.2,
+    widths=(0.19, 0.19, 0.31, 0.31),
+    heights=(0.85, 0.95, 1.0),
     cf={
         "a": "Fig. 4a",
         "b": "Fig. 4b",
-        "c": "Fig. 4c",
-        "d": "Fig. 4d",
-        "e": "Fig. 4e",
-        "f": "Fig. 4f",
-        "g": "Fig. 4g",
-        "h": "Fig. 4h",
+        "c": "Fig. 4c, d",
+        "d": "Fig. 4e",
+        "e": "Fig. 4f",
+        "f": "Fig. 4g",
+        "g": "Fig. 4h",
     },
     reads={
         "pathways": {
@@ -63,9 +64,8 @@ EXPECTED = {"color": "0.3", "marker": "<", "linestyle": "", "clip_on": False, "z
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gates, starts, and theory."""
-    starts = [style.handle(name, **props) for name, (_, _, props) in STARTS.items()]
-    return [*diagrams.gate_handles(), *starts, style.handle("theory", **style.THEORY)]
+    """Gates, and theory."""
+    return [*diagrams.gate_handles(), style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -84,18 +84,15 @@ def panel_a(results: Results, ax: Axes) -> None:
         for name, text in ((first, f"{side} 1"), (last, str(count)))
     }
     diagrams.draw_network(
-        ax, graph, {shown: style.categorical(0)}, gates, labels, units=3, shape=1.6
+        ax, graph, {shown: style.COLOURS["gated"]}, gates, labels, units=3, shape=1.6
     )
     ax.set_title("Gates open one input and one output")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same network as pathways, one line each, in the colour of their input domain; numbers
-    say how many flow through a matrix.
-    """
+    """The same network as pathways, one line each; numbers say how many flow through a matrix."""
     graph = diagrams.graph(results.cell("pathways"))
-    colours = dict(zip(graph.inputs, style.sequential(len(graph.inputs)), strict=True))
-    routes = {pathway: colours[pathway.source] for pathway in graph.pathways}
+    routes = dict.fromkeys(graph.pathways, style.COLOURS["gated"])
     through = {n: sum(n in pathway.edges for pathway in routes) for n in range(len(graph.edges))}
     ends = {
         graph.inputs[0]: graph.outgoing[graph.inputs[0]][0],
@@ -110,25 +107,23 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """What each pair of domains has to learn: a hierarchy of items. Shades are target outputs, as
-    in panel h.
+    """What each pair of domains has to learn, a hierarchy of items, in the shades of panel g; and
+    which pairs are trained. The others are never seen.
     """
-    targets = results.cell("pathways").domains.targets[0].T
+    cell = results.cell("pathways")
+    targets = cell.domains.targets[0].T
     units, items = ([str(n) for n in range(1, count + 1)] for count in targets.shape)
-    shades = style.heat(ax, targets, float(targets.min()), float(targets.max()), units, items)
-    ax.figure.colorbar(shades, ax=ax, aspect=20, pad=0.04)
-    ax.set(xlabel="item", ylabel="output unit")
-    ax.set_title("Task of a pair")
+    task, pairs = style.split(ax, 1, 2, width_ratios=(0.9, 1))[0]
+    shades = style.heat(task, targets, float(targets.min()), float(targets.max()), units, items)
+    ax.figure.colorbar(shades, ax=task, aspect=20, pad=0.04)
+    task.set(xlabel="item", ylabel="output unit")
+    task.set_title("target of a pair", loc="center")
+    domains.draw_mask(pairs, cell)
+    pairs.set_title("trained pairs: dark", loc="center")
+    ax.set_title("A hierarchy for some of the pairs")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Which pairs of domains are trained (dark); the others are never seen."""
-    cell = results.cell("pathways")
-    domains.draw_mask(ax, cell)
-    ax.set_title("Mask")
-
-
-def panel_e(results: Results, ax: Axes) -> None:
     """Loss over initial loss, ten runs of each start, and theory; below, how much they differ from
     it. Theory of a random start is the gradient flow of the reduction, from an aligned start
     derived from the weights, with nothing fitted; that of a decoupled start is the reduction by the
@@ -137,7 +132,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     time = results.cell("pathways").flow_time
     whole, off = style.split(ax, 2, height_ratios=(1.6, 1), sharex=True)[:, 0]
-    for experiment, solution, props in STARTS.values():
+    texts: dict[str, str] = {}
+    for name, (experiment, solution, props) in STARTS.items():
         cell = results.cell(experiment)
         loss = relative_loss(cell.get("trajectory", "loss")).transpose("time", "seed")
         predicted = relative_loss(cell.get("theory", "loss", solution=solution))
@@ -145,24 +141,31 @@ def panel_e(results: Results, ax: Axes) -> None:
         whole.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
         apart = loss - predicted.transpose("time", "seed")
         off.plot(cell.flow_time, apart, **RUN | props)
+        exact = float(abs(apart).max()) < ROUNDING
+        texts[name] = f"{name}: rounding error" if exact else name
     ratio = results.cell("pathways").get(
         "metrics", "loss_half_time_over_predicted", solution="routing_race"
     )
     text = f"random start: half time\n{float(ratio.mean()):.2f} of theory's"
-    rest = float(abs(apart).max())
-    exact = f"decoupled: {'rounding error' if rest < ROUNDING else f'{rest:.0e}'}"
-    off.text(0.97, 0.95, exact, transform=off.transAxes, ha="right", va="top", fontsize=6.5)
     whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
-    off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="off theory")
+    for (name, text), (x, ha) in zip(texts.items(), ((0.2, "left"), (0.99, "right")), strict=True):
+        place = {
+            "xycoords": "axes fraction",
+            "ha": ha,
+            "va": "top",
+            "color": STARTS[name][2]["color"],
+        }
+        style.note(off, text, (x, 0.95), (0, 0), **place)
+    off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="minus\ntheory")
     whole.set(ylabel="loss", ylim=(0, None))
     ax.set_title("Losses fall in stages")
 
 
-def panel_f(results: Results, ax: Axes) -> None:
+def panel_e(results: Results, ax: Axes) -> None:
     """Singular values of the matrices from a random start, mode by mode, means and ranges over
     runs, with theory. Those of input and output matrices coincide; output matrices are the thin
-    lines. Marks at the right are where the square root of the number of domains, times those of the
-    input matrices, puts those of the hidden matrix.
+    lines. Diamonds are where the square root of the number of domains, times those of the input
+    matrices, puts those of the hidden matrix.
     """
     cell = results.cell("pathways")
     simulated = cell.get("trajectory", "singular_values").isel(init_scale=0)
@@ -177,31 +180,25 @@ def panel_f(results: Results, ax: Axes) -> None:
                 style.over_seeds(ax, cell.flow_time, values, **props)
             theory = predicted.isel(layer=layer).sel(singular_mode=mode).mean("seed")
             ax.plot(cell.flow_time, theory, **style.THEORY)
-        ax.plot([], [], **style.SIMULATION | props | THIN.get(name, {}), label=name.split()[0])
     size = cell.routing.families(cell.spec.dataset.count)[0].size
-    ends = simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed") * size**0.5
-    ax.plot([cell.flow_time[-1]] * len(modes), ends, **EXPECTED)
-    ax.set(xlabel=r"flow time ($\tau$)", xlim=(0, float(cell.flow_time[-1])))
-    ax.set(ylabel="singular value", ylim=(0, 1.4 * float(simulated.max())))
-    top = float(simulated.isel(layer=0, time=-1).sel(singular_mode=modes).mean("seed").max())
-    ax.annotate(
-        "input = output",
-        (0.96, top),
-        (0, 4),
-        ax.get_yaxis_transform(),
-        "offset points",
-        ha="right",
-        fontsize=6.5,
-    )
+    ends = simulated.isel(time=-1).sel(singular_mode=modes).mean("seed")
+    root, last = rf"$\sqrt{{{size}}}$", float(cell.flow_time[-1])
+    ax.plot([EXPECTED_AT * last] * len(modes), ends.isel(layer=0) * size**0.5, **EXPECTED)
+    ax.plot([], [], **EXPECTED, label=f"{root} times input")
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, last))
+    ax.set(ylabel="singular value", ylim=(0, 1.25 * float(simulated.max())))
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
-    root = rf"$\sqrt{{{size}}}$ = {size**0.5:.2f}"
-    note = f"hidden over input: {ratio:.2f}; {root}"
-    ax.text(0.04, 0.88, note, transform=ax.transAxes, va="top", fontsize=6)
-    ax.legend(loc="upper left", fontsize=6, ncols=3, handlelength=1.2)
+    ax.locator_params(axis="y", nbins=6)  # whatever the height, which the layout changes
+    text = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
+    right: dict[str, Any] = {"ha": "right", "color": domains.LAYERS["hidden matrix"]["color"]}
+    style.note(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
+    right["color"] = domains.LAYERS["input matrices"]["color"]
+    style.note(ax, "input = output", (0.6 * last, float(ends.isel(layer=0).max())), (0, 5), **right)
+    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 
 
-def panel_g(results: Results, ax: Axes) -> None:
+def panel_f(results: Results, ax: Axes) -> None:
     """Cosines between the representations of all items of all input domains in the first hidden
     layer, at the end of one run: the pattern of one domain repeats in all. The number is a mean
     over runs.
@@ -209,12 +206,12 @@ def panel_g(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways")
     cosine = float(cell.get("metrics", "final_similarity_across").mean())
     shades = domains.draw_similarity(ax, cell)
-    label = f"cosine\n(same item across domains: {cosine:.2f})"
-    ax.figure.colorbar(shades, ax=ax, location="bottom", label=label, ticks=(-1, 0, 1), aspect=24)
+    ax.set_xlabel(f"input domain\nsame item in two: {cosine:.2f}")
+    ax.figure.colorbar(shades, ax=ax, label="cosine", ticks=(-1, 0, 1), aspect=24, pad=0.03)
     ax.set_title("One shared representation")
 
 
-def panel_h(results: Results, ax: Axes) -> None:
+def panel_g(results: Results, ax: Axes) -> None:
     """Outputs of all pairs of domains at the end of one run, items across and output units up in
     each; pairs outside the lines were never trained. The number is the squared error of those
     over that of answering zero, a mean over runs.
@@ -222,6 +219,6 @@ def panel_h(results: Results, ax: Axes) -> None:
     cell = results.cell("pathways")
     shades = domains.draw_outputs(ax, cell)
     error = float(cell.get("metrics", "final_untrained_error").mean())
-    label = f"output\n(untrained error: {100 * error:.1g}%)"
-    ax.figure.colorbar(shades, ax=ax, location="bottom", label=label, extend="both", aspect=24)
+    ax.set_xlabel(f"input domain; framed: trained\nerror of untrained: {100 * error:.1g}%")
+    ax.figure.colorbar(shades, ax=ax, label="output", extend="both", aspect=24, pad=0.03)
     ax.set_title("All pairs succeed")

@@ -44,12 +44,8 @@ LEAST = 1e-7
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Layers of c and d, and theory of b."""
-    layers = [
-        style.handle(name, marker=style.marker(layer), **props)
-        for layer, (name, props) in enumerate(domains.LAYERS.items())
-    ]
-    return [*layers, style.handle("theory", **style.THEORY)]
+    """None: it stands in the panels."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -87,6 +83,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     modes = style.mode_colours(cell.strength)
     values = ratio.isel(init_scale=0).sel(mode=list(modes))
     ax.axhline(1, **style.THEORY)
+    style.note(ax, "theory", (0, 1), (3, -3), xycoords=ax.get_yaxis_transform(), va="top")
     for mode, colour in modes.items():
         dots = {"marker": "o", "color": colour, "alpha": 0.7}
         if (learned := values.sel(mode=mode).dropna("seed")).size:
@@ -115,6 +112,11 @@ def panel_c(results: Results, ax: Axes) -> None:
             at = mode + 0.2 * (layer - (len(domains.LAYERS) - 1) / 2)
             mark = {"color": props["color"], "marker": style.marker(layer), "markersize": 5}
             style.points(ax, at, error.isel(layer=layer).sel(mode=mode), **mark)
+    marks = [
+        style.handle(name, linestyle="", marker=style.marker(layer), **props)
+        for layer, (name, props) in enumerate(domains.LAYERS.items())
+    ]
+    ax.legend(handles=marks, loc="upper left", bbox_to_anchor=(0, 0.87))
     _name_modes(ax, cell)
     ax.set(ylabel="distance (final value)", ylim=(0, None))
     text = f"mean over layers\nand modes: {float(error.sel(mode=modes).mean()):.0%}"
@@ -129,14 +131,18 @@ def panel_d(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("pathways")
     values = cell.get("trajectory", "singular_values").isel(init_scale=0)
-    for layer, (name, props) in enumerate(domains.LAYERS.items()):
-        if name == "output matrices":
-            continue
+    early = {"time": 3 * values.sizes["time"] // 8}
+    for layer, (name, up) in enumerate({"input matrices": 5, "hidden matrix": -5}.items()):
+        props = domains.LAYERS[name]
         for mode in style.mode_colours(cell.strength):
             own = values.isel(layer=layer).sel(singular_mode=mode)
             share = (own / own.isel(time=-1)).mean("seed")
             line: dict[str, Any] = {"linewidth": 1.2} if layer else style.SIMULATION
             ax.plot(cell.flow_time, share, **props | line)
+        # the last mode is the slowest
+        at = float(cell.flow_time[early["time"]]), float(share[early])
+        place = {"ha": "center", "va": "bottom" if up > 0 else "top"}
+        style.note(ax, name.split()[0], at, (0, up), color=props["color"], **place)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(ylabel="share of final value", ylim=(0, None))
     faster = float(cell.get("metrics", "hidden_over_input_speed").mean())

@@ -15,7 +15,13 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.pathway_sharing import by_sharing, draw_network, draw_race, sharing
+from neuralrace.figures.pathway_sharing import (
+    by_sharing,
+    colours_of,
+    draw_network,
+    draw_race,
+    sharing,
+)
 from neuralrace.results.cells import CellResults, Results
 
 DRAWN = 4
@@ -43,20 +49,20 @@ DRAWN = 4
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory; networks are labelled."""
-    return [style.handle("theory", **style.THEORY)]
+    """None: it stands in panel b."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Ways to share among four input domains (left) and four output domains (right): a pathway for
-    every pair, for groups of two and two, and for all. Lines are the pairs, in the colour of their
-    input domain. The networks of the other panels have ten domains.
+    every pair, for groups of two and two, and for all. Lines are the pairs. The networks of the
+    other panels have ten domains, and the colours of those that share in the same way.
     """
     sizes = [size for size in range(1, DRAWN + 1) if DRAWN % size == 0]
-    cell = results.cells("race")[0]
+    cells = results.cells("race")
     for part, size in zip(style.split(ax, 1, len(sizes))[0], sizes, strict=True):
-        draw_network(part, cell, DRAWN, size, units=2 if size == 1 else 3, shape=1.25)
-        part.set_title(f"$P$ = {size**2}", loc="center")
+        draw_network(part, cells, DRAWN, size, units=2 if size == 1 else 3, shape=1.25)
+        part.set_title(f"$P$ = {size**2}{': all' if size == DRAWN else ''}", loc="center")
     ax.set_title("Pathways for one pair, groups, or all pairs")
 
 
@@ -69,8 +75,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     cells = results.cells("race")
     learned = [cell.get("metrics", "final_strength_over_target").isel(mode=0) for cell in cells]
     least = float(min(share.min() for share in learned))
-    text = f"strongest mode learned to {least:.0%}"
-    ax.text(0.97, 0.83, text, transform=ax.transAxes, ha="right", fontsize=6.5)
+    ax.plot([], [], **style.THEORY, label=f"theory; mode learned to {least:.0%}")
+    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
     ax.set_title("Shared pathways learn sooner and grow larger")
 
 
@@ -84,7 +90,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         f"random start, $P^{{{_slope(cells):.2f}}}$": (cells, {"markersize": 5}),
         f"aligned start, $P^{{{_slope(aligned):.2f}}}$": (aligned, {"markerfacecolor": "white"}),
     }
-    colours = dict(zip(map(sharing, cells), style.sequential(len(cells)), strict=True))
+    colours = colours_of(cells)
     for name, (start, props) in starts.items():
         for cell in start:
             times = _half(cell)
@@ -99,6 +105,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         [float(time.isel(init_scale=0).mean("seed")) for time in expected],
         **style.THEORY,
     )
+    ax.plot([], [], label="theory, random start", **style.THEORY)
     ax.legend(loc="lower left")
     pairs = [sharing(cell) for cell in cells]
     ax.set(xscale="log", xlabel="pairs $P$ that share a pathway")

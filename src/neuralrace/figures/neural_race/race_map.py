@@ -26,9 +26,9 @@ STEPS = 4000
 
 
 @Figure(
-    layout="ab",
+    layout="a.b",
     height=2.9,
-    widths=(1.15, 1.0),
+    widths=(1.15, 0.04, 1.0),
     reads={"race_map": {"trajectory": "", "metrics": "trained_pathway_share"}},
 )
 def legend(results: Results) -> style.Handles:
@@ -49,7 +49,8 @@ def panel_a(results: Results, ax: Axes) -> None:
             if np.isfinite(share):
                 text = f"{domains * partners:.0f}"
                 style.write_entry(ax, image, (row, column), share, text)
-    ax.text(-0.4, len(table["y"]) - 0.6, "at most $M$ partners", fontsize=6, color="0.4", va="top")
+    text = "numbers: pairs $P$;\n$K$ is at most $M$"
+    style.note(ax, text, (0, 1), (5, -5), xycoords="axes fraction", va="top")
     equal = equal_partners(cells)
     rows = maps.position(table, "y", list(equal.values()))
     middles = np.arange(len(equal))
@@ -83,7 +84,7 @@ def panel_b(results: Results, ax: Axes) -> None:
             ha="right" if side < 0 else "left",
             va="top" if side < 0 else "bottom",
         )
-    ax.set_xlabel("$K$ over that of equal speed")
+    ax.set(xlabel="$K$ over that of equal speed", ylabel="share of the shared pathway")
     ax.set_ylim(-0.05, 1.05)
     ax.legend(title="domains $M$", loc="upper left")
     ax.set_title("The number of domains does not matter")

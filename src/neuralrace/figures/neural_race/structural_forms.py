@@ -28,7 +28,7 @@ SETTLED = 200
 
 @Figure(
     layout="a;b;c;d;e",
-    height=6.4,
+    height=6.6,
     heights=(0.75, 1.0, 1.0, 1.3, 1.15),
     cf={
         "a": "Background, first row",
@@ -65,7 +65,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     for part, (_, dataset) in zip(axes, cells, strict=True):
         shared = dataset.covariance()
         shades = style.heat(part, shared / shared.max(), 0, 1, aspect="equal")
-        _label_items(part, dataset)
+        _label_items(part, dataset, "item")
     axes[0].set_ylabel("item", labelpad=-3)
     _bar(axes[-1], shades)
     ax.set_title("Items covary as they are connected")
@@ -80,7 +80,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     for part, (cell, dataset) in zip(axes, cells, strict=True):
         scaled = signed_vectors(cell)[1] * cell.data.modes.s
         shades = style.heat(part, scaled / abs(scaled).max(), -1, 1, aspect="equal")
-        _label_items(part, dataset)
+        _label_items(part, dataset, "mode")
     axes[0].set_ylabel("item", labelpad=-3)
     _bar(axes[-1], shades)
     ax.set_title("Item vectors go from broad to fine")
@@ -112,7 +112,8 @@ def panel_e(results: Results, ax: Axes) -> None:
         modes = cell.get("trajectory", "mode_strength").isel(init_scale=0)
         closed = cell.get("theory", "mode_strength", solution="aligned_modes").isel(init_scale=0)
         groups = equal_modes(cell.data.modes.s)
-        for group, colour in zip(groups, style.sequential(len(groups)), strict=True):
+        colours = style.sequential(len(groups), style.PURPLE)  # items have the others
+        for group, colour in zip(groups, colours, strict=True):
             props = {"color": colour, "linewidth": 2.2}
             style.over_seeds(part, cell.flow_time, modes.isel(mode=group).mean("mode"), **props)
             mean = closed.isel(mode=group).mean(["mode", "seed"])
@@ -145,8 +146,9 @@ def _bar(ax: Axes, shades: ScalarMappable | None) -> None:
     ax.figure.colorbar(shades, cax=beside)  # pyright: ignore[reportArgumentType]
 
 
-def _label_items(ax: Axes, dataset: StructuralForm) -> None:
+def _label_items(ax: Axes, dataset: StructuralForm, columns: str) -> None:
     ax.set_xticks([])
+    ax.set_xlabel(columns, labelpad=2)
     ax.set_yticks([0, dataset.items - 1], ["1", str(dataset.items)])
 
 

@@ -52,7 +52,7 @@ MARKED = {"linestyle": "", "alpha": 0.8}
 def legend(results: Results) -> style.Handles:
     """Units by readout, gates, and theory."""
     units = [
-        style.handle(f"ReLU unit, readout ${sign:+d}$", color=RELU, linestyle="", **props)
+        style.handle(f"unit, readout ${sign:+d}$", color=RELU, linestyle="", **props)
         for sign, props in LABELS.items()
     ]
     return [*units, *diagrams.gate_handles(), style.handle("theory", **style.THEORY)]
@@ -86,8 +86,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         ax.plot(*chosen.T, linestyle="", markersize=4, alpha=0.5, color=RELU, **props)
     ax.set(xlabel="input 1, weight 1", ylabel="input 2, weight 2", aspect="equal")
     ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
-    text = f"mean cosine to\nthe examples:\n{float(cosine.mean()):.3f}"
-    ax.text(1.06, 0.5, text, transform=ax.transAxes, va="center", fontsize=6.5)
+    text = f"mean cosine to\nexamples: {float(cosine.mean()):.3f}"
+    style.note(ax, text, (0, ax.get_ylim()[0]), (0, 3), ha="center")
     ax.set_title("Units lie along the four examples")
 
 
@@ -149,10 +149,12 @@ def panel_d(results: Results, ax: Axes) -> None:
         ax.plot([rate * 1.12] * fitted.size, fitted, **MARKED | FITTED)
         off.append(float(unfitted.mean("seed")))
     style.slope_one(ax, rates, off[-1] * rates[0] / rates[-1])
+    middle = (rates[0] * rates[-1]) ** 0.5
+    style.note(ax, "slope 1", (middle, off[-1] * middle / rates[-1]), (12, 0), va="top")
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
-    order = f"nothing fitted, order {style.log_slope(rates, off):.2f}"
-    handles = [(order, UNFITTED), ("start fitted", FITTED)]
+    order = f"theory from the same start: order {style.log_slope(rates, off):.2f}"
+    handles = [(order, UNFITTED), ("theory with fitted start", FITTED)]
     marks = [style.handle(name, linestyle="", **props) for name, props in handles]
     ax.legend(handles=marks, loc="upper left")
     ax.set_title("The distance shrinks with the step")

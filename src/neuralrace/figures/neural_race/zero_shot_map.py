@@ -27,9 +27,9 @@ SCALE = r"init scale $\sigma_0$"
 
 
 @Figure(
-    layout="ab",
+    layout="a.b",
     height=2.9,
-    widths=(1.15, 1.0),
+    widths=(1.15, 0.04, 1.0),
     reads={"zero_shot_map": {"trajectory": "", "metrics": "final_untrained_error"}},
 )
 def legend(results: Results) -> style.Handles:
@@ -64,7 +64,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     cells, table = results.cells("zero_shot_map"), untrained_errors(results)
     count = cells[0].spec.dataset.count
     shares, ends = table["x"].values, []
-    for number, colour in enumerate(style.sequential(len(shares))):
+    for number, colour in enumerate(style.sequential(len(shares), style.PURPLE)):
         errors = table.isel(x=number)
         ax.plot(table["y"], errors, color=colour, linewidth=1.5)
         if number % 2 == 0:

@@ -28,27 +28,27 @@ MOST_NAMES = 4
 NAME_BOX = (0.3, 0.03)
 """Width and height that a name takes, over those of the axes."""
 BROKEN = {
-    "aligned_modes": "unequal layers",
-    "margin_linear": "leaves out one kind",
-    "margin_linear_split": "leaves out one kind",
-    "margin_xor": "leaves out one kind",
-    "margin_xor_split": "leaves out one kind",
-    "routing_race": "large init scale",
+    "aligned_modes": "layers are unequal",
+    "margin_linear": "XoR pathways left out",
+    "margin_linear_split": "XoR pathways left out",
+    "margin_xor": "linear pathways left out",
+    "margin_xor_split": "linear pathways left out",
+    "routing_race": "init scale is large",
+    "xor_race": "steps are large",
 }
-"""What solutions assume that fails in some cells."""
+"""Which assumptions of solutions fail in some cells."""
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 """Ticks of the axis of ratios that are shown if they are on it."""
 MOST_TICKS = 6
 """With more of them, decades alone are shown."""
 STEP = 0.01
 """Width of a column of dots, in logarithms of a ratio."""
-SMALL = {"fontsize": 6, "color": "0.45", "va": "top"}
 DOTS = {"markersize": 3, "markeredgewidth": 0, "alpha": 0.6, "linestyle": ""}
 
 
 @Figure(
     layout="ab",
-    height=4.5,
+    height=3.9,
     reads={
         "deep_linear/exact deep_linear/explained deep_linear/imbalance "
         "deep_linear/interference_many deep_linear/interference_pair deep_linear/rotation "
@@ -119,47 +119,36 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Theory over simulation, for each solution by its name in `neuralrace list solutions`, the
-    most exact on top. Dots of nearly equal ratios are side by side; the grey band is a tenth either
-    way. Beside the last rows stands which assumption fails in cells outside the band. Theory that
-    never gets half way has no dot.
+    """Theory over simulation: a row for each solution that is off in some cell by more than a
+    tenth, the most exact on top, and one for all others. Beside it stands which assumption fails
+    where it is off. Dots of nearly equal ratios are side by side; the grey band is a tenth either
+    way. Theory that never gets half way has no dot.
     """
-    papers, dots = _papers(results), list(half_times(results))
-    spread = {
-        solution: max(abs(np.log(dot.ratio)) for dot in dots if dot.solution == solution)
-        for solution in {dot.solution for dot in dots}
-    }
-    solutions = sorted(spread, key=lambda solution: (round(spread[solution], 3), solution))
-    rows = style.named_rows(ax, map(_plain, solutions))
-    rows.axvspan(1 / CLOSE, CLOSE, color="0.93", zorder=0)
+    papers, groups = _papers(results), rows_of(half_times(results))
+    rows = style.named_rows(ax, groups)
+    rows.axvspan(1 / CLOSE, CLOSE, color="0.9", zorder=0)
     rows.axvline(1, **style.GUIDE)
-    rows.annotate("within a tenth", (CLOSE, -0.6), (2, 0), textcoords="offset points", **SMALL)
-    for row, solution in enumerate(solutions):
-        own = [dot for dot in dots if dot.solution == solution]
+    style.note(rows, "within a tenth", (CLOSE, -0.6), va="top")
+    for row, own in enumerate(groups.values()):
         for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
             rows.plot(dot.ratio, row + shift, **papers[dot.paper], **DOTS)
-        far = [dot.ratio for dot in own if _far(dot.ratio)]
-        if solution in BROKEN and far:
-            side = -1 if max(far, key=lambda ratio: abs(np.log(ratio))) > 1 else 1
-            rows.annotate(
-                BROKEN[solution],
-                (CLOSE**side, row),
-                (4 * side, 0),
-                textcoords="offset points",
-                fontsize=6,
-                color="0.3",
-                ha="right" if side < 0 else "left",
-                va="center",
-            )
+        furthest = max(own, key=lambda dot: abs(np.log(dot.ratio)))
+        if _far(furthest.ratio):
+            side = -1 if furthest.ratio > 1 else 1
+            place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 6}
+            text = BROKEN.get(furthest.solution, "")
+            style.note(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
+    low, high = min(low, 1 / high), max(high, 1 / low)  # room for names on either side
+    rows.set_xlim(low, high)
     ticks = [tick for tick in TICKS if low <= tick <= high]
     if len(ticks) > MOST_TICKS:
         ticks = [tick for tick in ticks if np.log10(tick) % 1 == 0]
     rows.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     rows.set_xticks([], minor=True)
     rows.tick_params(axis="y", length=0)
-    ax.set_title("Theories are off where an assumption fails")
+    ax.set_title("Theory is off where an assumption fails")
 
 
 @dataclass(frozen=True)
@@ -184,6 +173,18 @@ def half_times(results: Results) -> Iterator[HalfTimes]:
         paper, experiment, _ = name.split("/")
         for solution, simulation, theory in _half_times(cell):
             yield HalfTimes(paper, experiment, solution, simulation, theory)
+
+
+def rows_of(dots: Iterable[HalfTimes]) -> dict[str, list[HalfTimes]]:
+    """Dots by row: of all close solutions, then of each other one, most exact first."""
+    own: dict[str, list[HalfTimes]] = {}
+    for dot in dots:
+        own.setdefault(dot.solution, []).append(dot)
+    spread = {name: max(abs(np.log(dot.ratio)) for dot in group) for name, group in own.items()}
+    far = [name for name in sorted(own, key=spread.__getitem__) if spread[name] > np.log(CLOSE)]
+    close = [name for name in own if name not in far]
+    pooled = {f"{len(close)} others": [dot for name in close for dot in own[name]]}
+    return (pooled if close else {}) | {_plain(name): own[name] for name in far}
 
 
 def _half_times(cell: CellResults) -> Iterator[tuple[str, float, float]]:

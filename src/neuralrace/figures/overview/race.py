@@ -21,8 +21,7 @@ DOMAINS = 3
     layout="abc",
     width=6.2,
     height=2.5,
-    widths=(0.9, 1.0, 1.0),
-    cf={"b": "Fig. 5b", "c": "Fig. 5c"},
+    widths=(0.85, 1.05, 1.0),
     reads={
         "neural_race/race": {
             "trajectory": "singular_values",
@@ -36,31 +35,29 @@ DOMAINS = 3
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory, and trained and untrained pairs."""
-    return [
-        style.handle("theory", **style.THEORY),
-        style.handle("trained pairs", **domains.TRAINED),
-        style.handle("untrained pairs", **domains.UNTRAINED),
-        style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
-    ]
+    """None: lines are named in the panels."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """A pathway for each pair of three input (left) and three output domains (right), and one that
-    all pairs share.
+    all pairs share, in the colours of such networks in panel b.
     """
-    cell = results.cells("race")[0]
-    for part, size in zip(style.split(ax, 2)[:, 0], (1, DOMAINS), strict=True):
-        draw_network(part, cell, DOMAINS, size, units=2, shape=1.6)
-    ax.set_title("Own pathways, or one for all")
+    names = {1: "one for each pair", DOMAINS: "one for all pairs"}
+    for part, (size, name) in zip(style.split(ax, 2)[:, 0], names.items(), strict=True):
+        draw_network(part, results.cells("race"), DOMAINS, size, units=2, shape=1.6)
+        part.set_title(name, loc="center")
+    ax.set_title("Pairs share pathways")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Largest singular value of a hidden matrix for pathways that are shared by P pairs, of ten
-    domains: means and ranges over ten runs.
+    """Largest singular value of a hidden matrix for pathways that 1 to 100 pairs of ten domains
+    share: means and ranges over ten runs.
     """
-    draw_race(ax, results, lambda cell: f"$P$ = {sharing(cell)}")
-    ax.set_title("Shared pathways win")
+    draw_race(ax, results, lambda cell: f"{sharing(cell)} pair{'s' if sharing(cell) > 1 else ''}")
+    ax.plot([], [], **style.THEORY, label="theory")
+    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.74))
+    ax.set_title("Shared pathways learn sooner")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -69,10 +66,10 @@ def panel_c(results: Results, ax: Axes) -> None:
     """
     domains.draw_errors(ax, domains.by_partners(results, "generalisation"))
     ax.axhline(1, **style.GUIDE)
-    inside = ax.get_yaxis_transform()
-    ax.annotate(
-        "answering zero", (0.98, 1), (0, 3), inside, "offset points", ha="right", fontsize=6.5
-    )
+    style.name_level(ax, 1, "answering zero")
     ax.set_ylim(-0.05, max(1.2, ax.get_ylim()[1]))
+    beside = {"untrained": ((domains.PAPER_SHARE, 0.5), (6, 0)), "trained": ((0.7, 0), (0, 7))}
+    for name, (at, shift) in beside.items():
+        style.note(ax, f"{name} pairs", at, shift, color=domains.PAIRS[name]["color"])
     ax.set_xlabel("trained share, $K/M$")
     ax.set_title("Untrained pairs follow")
