@@ -363,7 +363,7 @@ def test_the_package_of_the_guide_passes_the_conformance_suite(tmp_path):
     code = "import yaml; from neuralrace.config.load import read_plan; "
     code += "config = yaml.safe_load(open('mine.yaml')); print(*read_plan(config, {}).cells)"
     done = python(tmp_path, "-c", code)
-    assert done.stdout == "mine/first/main\n", done.stderr
-    done = suite(tmp_path, "", "-k", "final_share or left or spiral")
+    assert done.stdout == "spirals/first/main\n", done.stderr
+    done = suite(tmp_path, "", "-k", "final_share or remaining or spiral")
     assert done.returncode == 0, done.stdout
     assert not re.search("skipped", done.stdout)
