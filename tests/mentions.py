@@ -37,7 +37,7 @@ CELL = SCHEMA["$defs"]["Cell"]["properties"]
 KEYS = CELL["sweep"]["properties"]
 """Every key of an experiment, dotted."""
 OWN = re.compile(
-    r"(\.\./)*(neuralrace/)?(mine|my|mypackage|mypapers|anna|ben|other|part|train|test)\b.*"
+    r"(\.\./)*(neuralrace/)?(mine|my|mypackage|mypapers|spirals|anna|ben|other|part|train|test)\b.*"
 )
 """Names of what a reader makes."""
 PLACEHOLDER = re.compile(r"[A-Z]+(\.\w+)?|<.*>|\.\.\.")
