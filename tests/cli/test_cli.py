@@ -321,7 +321,7 @@ MISTAKES = [
     (["verify", "gone"], "gone: no result files; name the folder that holds some"),
     (["verify", "file"], "file: no result files; name the folder that holds some"),
     (["compare", "results", "gone"], "gone: is no folder; name two results folders"),
-    (["compare", "results", "mine"], "mine/claims.json: cannot be read (No such file or"),
+    (["compare", "results", "mine"], "mine: no results found; run"),
     (["export", "results"], "results: is no name of an archive; end it in .zip"),
     (["export", "there.zip"], "there.zip: exists already; use another name, or --force"),
     (["export", "folder.zip", "--force"], "folder.zip: is a folder; name a file to write"),
