@@ -20,9 +20,10 @@ MARKED = 20
 """Number of times at which runs in other bases have a marker."""
 EDGES = np.linspace(-4, 4, 41)
 """Bins of weights, in units of their standard deviation."""
-COLOURS = (style.categorical(0), "#8a5a00")
-PLACES = ((0.75, 0.375), (1.75, 0.19))
-"""Colours of the distributions that weights are drawn from, and places of their names."""
+COLOURS = (style.categorical(0), style.readable(style.categorical(1)))
+"""Colours of the distributions that weights are drawn from."""
+PLACES = ((0.75, 0.375), (1.65, 0.2))
+"""Places of their names."""
 OPEN = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 3.5, "zorder": 4}
 """Marks of the rotated task."""
 
