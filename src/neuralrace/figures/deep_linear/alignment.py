@@ -120,7 +120,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
     ax.text(_end(cell), 1.2, "lines: encoder\ncircles: decoder", **NOTE)
     label_ends(ax, ends)
-    ax.set_title(r"Both vectors end at length $\sqrt{|s|}$")
+    ax.set_title(r"Both end at length $\sqrt{|s|}$")
 
 
 def panel_d(results: Results, ax: Axes) -> None:

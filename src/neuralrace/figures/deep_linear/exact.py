@@ -102,7 +102,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         ends[name] = means[rates.index(max(rates))]
         if solution == "exact":
             style.slope_one(ax, rates, means[-1])
-            middle, low = len(rates) // 2, min(float(off.min()) for off in errors)
+            middle, low = (len(rates) - 1) // 2, min(float(off.min()) for off in errors)
             at = (rates[middle], means[middle])
             ax.annotate("slope 1", at, (6, -9), textcoords="offset points", color="0.4")
     style.loglog(ax, rates)

@@ -141,14 +141,13 @@ def panel_c(results: Results, ax: Axes) -> None:
     exact = solved.copy(data=cosines(solved.values)).isel(weakest)
     ranked = np.argsort(np.nan_to_num(abs(law - simulated).max("time").values))
     off = abs(law - simulated).max("time") / abs(simulated.isel(time=0))
-    for run, rank in ((ranked[len(ranked) // 2], "median"), (ranked[-1], "worst")):
+    for run, rank, up in ((ranked[len(ranked) // 2], "median", 1), (ranked[-1], "worst", -1)):
         at = {"seed": int(run)}
         ax.plot(time, simulated.isel(at), **SIMULATED)
         ax.plot(time, exact.isel(at), **style.THEORY)
         ax.plot(time, law.isel(at), **style.PAPER)
         line = law.isel(at)
         half = int((abs(line) < 0.5 * abs(line.isel(time=0))).argmax("time"))
-        up = 1 if float(line.isel(time=0)) > 0 else -1
         ax.annotate(
             f"{rank} run: sum off by\nup to {float(off.isel(at)):.0%} of the start",
             (float(time[half]), float(line[half])), (14, 8 * up), textcoords="offset points",
