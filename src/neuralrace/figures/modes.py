@@ -124,7 +124,8 @@ def draw_decomposition(
     ]
     for part, symbol in zip(axes, symbols, strict=True):
         part.set_title(symbol, loc="center")
-    ax.figure.colorbar(images[-1], ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02)
+    bar = {"label": "entry", "ticks": (-1, 0, 1), "aspect": 12, "pad": 0.02}
+    ax.figure.colorbar(images[-1], ax=list(axes), **bar)
     return axes
 
 

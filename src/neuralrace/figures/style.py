@@ -352,6 +352,22 @@ def write_entry(ax: Axes, image: AxesImage, at: tuple[int, int], value: float, t
     ax.text(column, row, text, color=ink, fontsize=6, ha="center", va="center")
 
 
+def note(ax: Axes, text: str, corner: str = "upper right", **props: Any) -> None:
+    """Small text in a corner of axes, such as what their bars show.
+
+    Args:
+        ax: axes to write on.
+        text: one line or several.
+        corner: "upper" or "lower", and "left" or "right".
+        props: further properties of the text.
+    """
+    height, side = corner.split()
+    x, y = {"left": 0.03, "right": 0.98}[side], {"lower": 0.03, "upper": 0.97}[height]
+    align = {"ha": side, "va": {"lower": "bottom", "upper": "top"}[height]}
+    props = {"fontsize": RC_PARAMS["legend.fontsize"], **align, **props}
+    ax.text(x, y, text, transform=ax.transAxes, **props)
+
+
 def loglog(ax: Axes, x: Sequence[float]) -> None:
     """Logarithmic scales on both axes, with ticks at `x`, and y over whole decades."""
     ax.set(xscale="log", yscale="log")

@@ -1,10 +1,11 @@
 """Encoder and decoder vectors align, grow, and repel those of other modes.
 
-"Summary of the dynamics" of Saxe, McClelland and Ganguli (2013), from small random weights on a
-diagonal task with positive and negative strengths: the vectors of a mode quickly align, to the same
-or the opposite direction as the strength has its sign; they acquire the same length, and end with
-the root of the strength; and modes that are learned push all other vectors into the space that is
-perpendicular to their own. The source makes these points in words and prints no numbers.
+"Summary of the dynamics" in an anonymous text on Saxe, McClelland and Ganguli (2013), from small
+random weights on a diagonal task with positive and negative strengths: the vectors of a mode
+quickly align, to the same or the opposite direction as the strength has its sign; they acquire the
+same length, and end with the root of the strength; and modes that are learned push all other
+vectors into the space that is perpendicular to their own. The source makes these points in words
+and prints no numbers.
 """
 
 from typing import Any
@@ -46,7 +47,8 @@ NOTE: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6.5}
 def legend(results: Results) -> style.Handles:
     """Simulation and theory; modes are named at their ends."""
     simulation = style.handle("mean of 40 runs", color="0.3", **style.SIMULATION)
-    return [simulation, style.BAND, style.handle("theory", **style.THEORY)]
+    median = style.handle("median", color="0.2", linewidth=1.2)
+    return [simulation, style.BAND, style.handle("theory", **style.THEORY), median]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -69,7 +71,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine", yticks=(-1, 0, 1))
     ax.set_xlim(0, _end(cell))
     share = float(cell.get("metrics", "alignment_over_growth").max())
-    note = f"circles: half grown\naligned within {share:.0%}\nof that time"
+    note = f"circles: half grown\ncosine of 0.9 by {share:.0%}\nof that time"
     ax.text(_end(cell), 0, note, **NOTE)
     ax.set_title("Vectors align first")
 
@@ -81,9 +83,21 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("alignment")
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target
+    labels = []
     for mode, props in _styles(cell).items():
-        style.over_seeds(ax, cell.flow_time, share.sel(mode=mode), **props)
+        curve = share.sel(mode=mode)
+        style.over_seeds(ax, cell.flow_time, curve, **props)
+        labels.append((curve.mean("seed"), f"$s$ = {float(cell.strength.sel(mode=mode)):g}", props))
     ax.set(xlabel=style.FLOW_TIME, ylabel="strength over target", xlim=(0, _end(cell)))
+    # The first line is named on its left, the others where there is room on the right.
+    for number, (curve, name, props) in enumerate(labels):
+        height = 0.9 - 0.2 * number
+        at = float(cell.flow_time[int((curve > height).argmax("time"))])
+        left, wide = number == 0, {"arrowstyle": "-", "color": "0.4", "linewidth": 0.6}
+        ax.annotate(
+            name, (at, height), (-6 if left else 20, 0), textcoords="offset points", va="center",
+            ha="right" if left else "left", arrowprops=wide, fontsize=6.5, **props,
+        )  # fmt: skip
     ax.set_title("Larger $|s|$ is learned first")
 
 
@@ -106,7 +120,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
     ax.text(_end(cell), 1.2, "lines: encoder\ncircles: decoder", **NOTE)
     label_ends(ax, ends)
-    ax.set_title(r"Both vectors end at length $\sqrt{|s|}$")
+    ax.set_title(r"Both end at length $\sqrt{|s|}$")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -159,8 +173,12 @@ def panel_e(results: Results, ax: Axes) -> None:
         values = cell.get("metrics", metric).isel(init_scale=0)
         style.single_runs(ax, column, values, 0.3, **dots)
     style.named_columns(ax, columns)
-    middle = {"transform": ax.get_xaxis_transform(), "ha": "center", "fontsize": 6.5}
-    ax.text(1.5, 0.75, "when the first\nmode is learned", **middle)
+    above = {"xycoords": ax.get_xaxis_transform(), "ha": "center", "va": "bottom", "fontsize": 6.5}
+    bracket = {"arrowstyle": "-[, widthB=5.2, lengthB=0.5", "linewidth": 0.7}
+    ax.annotate(
+        "when the first\nmode is learned", (1.5, 0.68), (0, 8), textcoords="offset points",
+        arrowprops=bracket, **above,
+    )  # fmt: skip
     ax.set(ylabel="largest |cosine| between modes", ylim=(-0.03, None))
     ax.set_title("Unlearned modes still overlap")
 

@@ -19,7 +19,7 @@ from neuralrace.results.cells import CellResults, Results
 
 SOLUTIONS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
 """The closed form of each network, by experiment."""
-DISTINCTIONS = ("all items", "animals\nor plants", "which one\nof a class")
+DISTINCTIONS = ("all items", "animals\nor plants", "which one\nof a class\n(2 modes)")
 """What the modes of the hierarchy tell, from the largest singular value."""
 HALF = {"linestyle": "", "marker": "o", "markersize": 3, "color": "0.3", "zorder": 4}
 HALF |= {"markerfacecolor": "white", "markeredgewidth": 0.7}
@@ -53,7 +53,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cell = _network(results, "semantic_deep", ax)
     later = float(_at(cell, "later_share").mean())
-    _note(ax, f"when one is half learned,\nthe next is at {later:.0%}")
+    _note(ax, f"when one is half learned,\nthe next is at most at {later:.0%}")
     ax.set_title("Hidden layer: broad distinctions first")
 
 

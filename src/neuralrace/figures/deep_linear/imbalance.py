@@ -6,8 +6,6 @@ unchanged. The further from balance, the further the solution is from gradient f
 step size of gradient descent accounts for; so that agreement elsewhere is not a matter of course.
 """
 
-from typing import Any
-
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
@@ -37,9 +35,10 @@ LEAST = 1e-3
 def legend(results: Results) -> style.Handles:
     """What is compared to gradient flow."""
     return [
-        style.handle("exact solution for balanced starts", **SOLUTION),
+        style.handle("exact solution", **SOLUTION),
         style.handle("gradient descent", **DESCENT),
         style.handle("gradient flow", **style.THEORY),
+        style.handle("median of 10 runs", color="0.2", linewidth=1.2),
     ]
 
 
@@ -47,8 +46,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Loss less that of gradient flow, over the initial loss, by imbalance of the start.
 
     Each line is one of 10 runs: the exact solution in colour, gradient descent in grey; dashed is
-    gradient flow. From
-    balance the solution is on the flow, up to rounding error.
+    gradient flow. From balance the solution is on the flow, up to rounding error.
     """
     cells = _cells(results)
     frames = style.split(ax, 1, len(cells), sharex=True, sharey=True, wspace=0.06)[0]
@@ -64,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         ends.append(style.settling_time(flow, cell.flow_time))
         frame.set_title(_name(cell), loc="center")
     frames[0].set_xlim(0, max(ends))
-    frames[0].set_ylabel("loss minus that of flow (initial loss)")
+    frames[0].set_ylabel("(loss \u2212 flow's loss) / initial loss")
     frames[len(frames) // 2].set_xlabel(style.FLOW_TIME)
     ax.set_title("Without balance, the exact solution leaves gradient flow")
 
@@ -83,13 +81,13 @@ def panel_b(results: Results, ax: Axes) -> None:
             if float(errors.max()) > LEAST:
                 style.single_runs(ax, x, errors, 0.12, **props | {"markersize": 2.2})
             else:
-                below: dict[str, Any] = SOLUTION | style.OFF_AXIS | {"clip_on": False, "zorder": 4}
-                ax.plot([x], [LEAST], **below)
+                low = 1.2 * LEAST  # the whole arrow, above the axis
+                ax.plot([x], [low], **SOLUTION | {"marker": "v", "markersize": 5})
                 ax.annotate(
-                    "rounding\nerror", (x, LEAST), (0, 6), textcoords="offset points",
+                    "rounding\nerror", (x, low), (0, 6), textcoords="offset points",
                     ha="center", color=SOLUTION["color"], fontsize=6.5,
                 )  # fmt: skip
-    ax.set(yscale="log", ylim=(LEAST, 0.1), ylabel="largest distance (initial loss)")
+    ax.set(yscale="log", ylim=(LEAST, 0.1), ylabel="largest gap to flow / initial loss")
     ax.set_xlabel("imbalance of the start")
     style.named_columns(ax, [f"{cell.spec.init.imbalance:g}" for cell in cells])
     ax.set_title("Its error grows with the imbalance")

@@ -1,10 +1,10 @@
 """The same dynamics in any singular basis.
 
-"Non-diagonal case" of the summary of Saxe, McClelland and Ganguli (2013): whatever the correlations
-between inputs and outputs, learning is that of a diagonal task, seen in their singular vectors. The
-same weights, stated in the singular basis, are trained on a diagonal task and on a rotated one; and
-weights that are drawn independently are seen in a rotated basis, where only Gaussian ones are again
-independent and of the same law.
+"Non-diagonal case" of an anonymous summary of Saxe, McClelland and Ganguli (2013): whatever the
+correlations between inputs and outputs, learning is that of a diagonal task, seen in their singular
+vectors. The same weights, stated in the singular basis, are trained on a diagonal task and on a
+rotated one; and weights that are drawn independently are seen in a rotated basis, where only
+Gaussian ones are again independent and of the same law.
 """
 
 import numpy as np
@@ -20,6 +20,10 @@ MARKED = 20
 """Number of times at which runs in other bases have a marker."""
 EDGES = np.linspace(-4, 4, 41)
 """Bins of weights, in units of their standard deviation."""
+COLOURS = (style.categorical(0), style.readable(style.categorical(1)))
+"""Colours of the distributions that weights are drawn from."""
+PLACES = ((0.75, 0.375), (1.65, 0.2))
+"""Places of their names."""
 OPEN = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 3.5, "zorder": 4}
 """Marks of the rotated task."""
 
@@ -64,8 +68,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
         shades = style.heat(frame, matrix.round(9), -most, most)
         frame.set_title(name, loc="center")
-        frame.set_xlabel("mode" if name.startswith("in ") else "input")
+        frame.set_xlabel("input mode" if name.startswith("in ") else "input")
     frames[0].set_ylabel("output")
+    frames[-1].set_ylabel("output mode")
     bar = {"label": "correlation", "ticks": (-most, 0, most), "pad": 0.02}
     ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
     ax.set_title("A rotated task is diagonal in its basis")
@@ -98,21 +103,25 @@ def panel_c(results: Results, ax: Axes) -> None:
         weights = weights[np.isfinite(weights)]
         share, _ = np.histogram(weights / weights.std(), EDGES, density=True)
         excess = round(3 * float(cell.get("metrics", "start_kurtosis").mean()) - 3, 2)
-        name = f"{cell.spec.init.name} (excess kurtosis {excess + 0:.2f})".replace("-", "\u2212")
-        line = {"color": style.categorical(index), "linewidth": 2.5 - index, "alpha": 0.7}
-        ax.stairs(share, EDGES, label=name, **line)
+        kurtosis = f"{excess + 0:.2f}".replace("-", "\u2212")
+        line = {"color": COLOURS[index], "linewidth": 2.5 - 1.3 * index, "alpha": 0.7}
+        ax.stairs(share, EDGES, **line)
+        text = {"color": COLOURS[index], "va": "center"}
+        ax.text(*PLACES[index], f"drawn {cell.spec.init.name}:\nexcess kurtosis {kurtosis}", **text)
     fine = np.linspace(EDGES[0], EDGES[-1], 100)
-    ax.plot(fine, norm.pdf(fine), label="normal density", **style.THEORY)
-    ax.set(xlabel="weight (standard deviations)", ylabel="density", ylim=(0, 0.6))
-    ax.legend(loc="upper left", title="drawn from", alignment="left")
+    ax.plot(fine, norm.pdf(fine), **style.THEORY)
+    ax.text(-0.9, 0.36, "normal\ndensity", ha="right", va="center")
+    ax.set(
+        xlabel="weight (standard deviations)", ylabel="density", xlim=(-4.2, 5.2), ylim=(0, 0.45)
+    )
     ax.set_title("Rotated normal weights stay normal")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Sizes of correlations between first weights of a hidden unit, in the singular basis.
 
-    Weights :math:`a` from input modes come before those, :math:`b`, to output modes; over all
-    units, mean over runs. There are none where weights are drawn independently, but for the chance
+    Encoder weights, from input modes, come before decoder weights, to output modes; over all units,
+    mean over runs. There are none where weights are drawn independently, but for the chance
     of the draw, and full ones between the layers where they are tied. The number is the largest off
     the diagonal.
     """
@@ -121,14 +130,13 @@ def panel_d(results: Results, ax: Axes) -> None:
     for frame, cell in zip(frames, cells, strict=True):
         sizes = np.mean([abs(np.corrcoef(units.T)) for units in _in_modes(cell)], axis=0)
         count = len(sizes) // 2
-        names = [f"${side}_{mode + 1}$" for side in "ab" for mode in range(count)]
-        rows = names if frame is frames[0] else ()
-        shades = style.heat(frame, sizes, 0, 1, rows)
-        frame.set_xticks(range(len(names)), names)
-        drawn = "tied: $a = b$" if _tied(cell) else "normal, independent"
-        frame.set_title(drawn, loc="center")
+        names = [f"{side} {mode + 1}" for side in ("in", "out") for mode in range(count)]
+        shades = style.heat(frame, sizes, 0, 1, names if frame is frames[0] else (), names)
+        drawn = "tied: in = out" if _tied(cell) else "normal, independent"
         largest = float(cell.get("metrics", "start_correlation").mean())
-        frame.set_xlabel(f"largest off diagonal: {largest:.2f}")
+        frame.set_title(f"{drawn}\nlargest off diagonal: {largest:.2f}", loc="center")
+        frame.set_xlabel("in: encoder, out: decoder")
+    frames[0].set_ylabel("weight of a mode")
     bar = {"label": "|correlation|", "ticks": (0, 1), "pad": 0.03}
     ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
     ax.set_title("Independent normal weights stay independent")

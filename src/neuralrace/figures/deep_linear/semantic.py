@@ -7,6 +7,8 @@ these distinctions from broad to narrow. The two contrasts have one singular val
 are one choice of basis, and each pair of vectors is determined up to its sign.
 """
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -88,17 +90,20 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Mode strengths in the same runs; thin lines are the stages."""
     cell = results.cell("semantic_deep")
     draw_strengths(ax, cell, "aligned_modes", smallest_scale_index(cell))
-    top = {"transform": ax.get_xaxis_transform(), "va": "top", "ha": "right", "color": "0.4"}
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 6.5, "color": "0.4"}
+    middle["transform"] = ax.get_xaxis_transform()
     for time in _stages(cell).values():
         ax.axvline(time, **style.GUIDE)
-    ax.text(min(filter(None, _stages(cell).values())), 0.98, "times\nof b ", **top)
+    stages = list(_stages(cell).values())
+    ax.set_xticks(stages, [f"{time:.3g}" for time in stages])
+    ax.text(np.mean(stages[-2:]), 0.87, "lines:\ntimes of b", **middle)
     ends, colours = [], style.mode_colours(cell.strength)
     for group in equal_modes(cell.strength.values):
         modes = [int(cell.strength["mode"][index]) for index in group]
         name = f"mode{'s' * (len(modes) > 1)} {', '.join(map(str, modes))}"
         ends.append((float(cell.target.sel(mode=modes[0])), name, colours[modes[0]]))
     label_ends(ax, ends)
-    ax.set_title("Closed forms hold")
+    ax.set_title("Each mode follows its closed form")
 
 
 def _stages(cell: CellResults) -> dict[int, float]:

@@ -1,11 +1,11 @@
 """Singular modes learned one by one from small random weights.
 
 The strength of each mode of a network with one hidden layer, as figure 3 of Saxe, McClelland and
-Ganguli (2013) shows it, and the first point of the summary: correlations are learned one by one, in
-the order of their strength. Simulations (means, bands over the range of seeds) lie under closed
-forms that start from the initial weights of each run, with nothing fitted. The smaller the weights
-at the start, the longer each mode waits and the further the stairs are apart. The source prints no
-numbers; modes, sizes and scales are ours.
+Ganguli (2013) shows it, and the first point of an anonymous summary of the paper: correlations are
+learned one by one, in the order of their strength. Simulations (means, bands over the range of
+seeds) lie under closed forms that start from the initial weights of each run, with nothing fitted.
+The smaller the weights at the start, the longer each mode waits and the further the stairs are
+apart. The source prints no numbers; modes, sizes and scales are ours.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def legend(results: Results) -> style.Handles:
     """Simulation, theory, and the time in the summary."""
     simulation = style.handle("simulation", color="0.3", **style.SIMULATION)
     theory = style.handle("closed form", **style.THEORY)
-    paper = style.handle(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
+    paper = style.handle(r"summary: $\log(s/\epsilon)/s$", **style.PAPER)
     return [simulation, style.BAND, theory, style.handle("half learned", **HALF), paper]
 
 
@@ -53,20 +53,22 @@ def panel_a(results: Results, ax: Axes) -> None:
     target that a later mode has by then, the largest of all modes.
     """
     cell = results.cell("staircase")
-    _modes(cell, 0, ax)
+    _modes(cell, 0, ax, "when one is half learned,\nthe next is at most at")
     label_modes(ax, cell.strength.where(cell.strength != 0, drop=True))
     ax.set_title("Small weights: one mode after another")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same from larger weights."""
-    _modes(results.cell("staircase"), 1, ax)
+    _modes(results.cell("staircase"), 1, ax, "next mode: at most")
+    ax.tick_params(labelbottom=False)
+    ax.set_xlabel("")
     ax.set_title("Larger weights: modes overlap")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """The same from the largest weights, where all modes start at once."""
-    _modes(results.cell("staircase"), 2, ax)
+    _modes(results.cell("staircase"), 2, ax, "next mode: at most")
     ax.set_title("Largest weights: all start at once")
 
 
@@ -94,11 +96,11 @@ def panel_d(results: Results, ax: Axes) -> None:
         curve = (closed / first).sel(at).mean("seed")
         ax.plot(time, curve, **style.THEORY)
         low = float(time[int((curve < 2 * LEAST).argmax("time"))])
-        name = f"scale {scale:g}" if scale == scales[0] else f"{scale:g}"
+        name = f"init scale {scale:g}" if scale == scales[0] else f"{scale:g}"
         ax.annotate(name, (low, 2 * LEAST), (9, 0), textcoords="offset points", va="bottom")
     names = ("1 mode\nlearned", *(f"{count} modes" for count in range(2, len(stairs) + 1)))
     label_ends(ax, [(level, name, "0.4") for level, name in zip(stairs, names, strict=True)])
-    ax.set_title("The loss falls in stairs")
+    ax.set_title("Small weights: loss falls in stairs")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -120,7 +122,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         props = {"color": colour, "marker": style.marker(index)}
         means = style.point_series(ax, s.values.tolist(), by_mode, **props)
         name = f"{scales[index]:g}"
-        ends.append((means[0], f"scale {name}" if index == 0 else name, colour))
+        ends.append((means[0], f"init scale {name}" if index == 0 else name, colour))
         ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
         if index == 0:
             ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
@@ -130,12 +132,13 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.minorticks_off()
     label_ends(ax, ends)
     off = float(abs(over.isel(init_scale=0) - 1).max())
-    note = f"scale {scales[0]:g}:\nwithin {off:.1%}"
-    ax.text(0.98, 0.98, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+    style.note(ax, f"{scales[0]:g}: within {off:.1%}")
+    style.note(ax, "bars: range\nof 10 runs", "lower left")
     ax.set_title("Half times follow theory")
 
 
-def _modes(cell: CellResults, index: int, ax: Axes) -> None:
+def _modes(cell: CellResults, index: int, ax: Axes, name: str) -> None:
+    """Draws the modes from one init scale, and the share of a later mode, which has a name."""
     half = cell.get("metrics", "half_time").isel(init_scale=index).mean("seed")
     later = cell.get("metrics", "later_share").isel(init_scale=index)
     ax.vlines(half, 0, cell.strength / 2, **style.GUIDE)
@@ -143,8 +146,10 @@ def _modes(cell: CellResults, index: int, ax: Axes) -> None:
     ax.plot(half, cell.strength / 2, **HALF)
     ax.set_xlim(0, _end(cell))
     scale, share = float(later["init_scale"]), float(later.mean("seed"))
-    note = f"init scale {scale:g}: at half\nof one, the next is at {share:.0%}"
-    ax.text(0.98, 0.9, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+    note = f"init scale {scale:g}\n{name} {share:.0%}"
+    # Between the lines of the two strongest modes.
+    height = float(np.sort(cell.strength.values)[-2:].mean())
+    ax.text(0.98 * _end(cell), height, note, ha="right", va="center", fontsize=6.5)
 
 
 def _end(cell: CellResults) -> float:

@@ -1,7 +1,7 @@
 r"""How long a mode takes against how strong it is.
 
-"Speed of learning" of the summary of Saxe, McClelland and Ganguli (2013): from encoder and decoder
-vectors that start equal, and perpendicular to those of other modes, each mode is a logistic
+"Speed of learning" of an anonymous summary of Saxe, McClelland and Ganguli (2013): from encoder and
+decoder vectors that start equal, and perpendicular to those of other modes, each mode is a logistic
 function of time. The rate at which a mode is learned is proportional to its strength, as the
 summary concludes. The times that it writes in between, :math:`\log(s/\epsilon)/s` for each half,
 are twice as long as the logistic function one line above them takes, which simulations follow.
@@ -44,8 +44,10 @@ HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
 def legend(results: Results) -> style.Handles:
     """Theory, and the time in the summary."""
     theory = style.handle("logistic function", **style.THEORY)
-    paper = style.handle(r"Saxe et al.: $\log(s/\epsilon)/s$", **style.PAPER)
-    return [style.handle("simulation", color="0.3", **style.SIMULATION), theory, paper]
+    paper = style.handle(r"summary: $\log(s/\epsilon)/s$", **style.PAPER)
+    line = style.SIMULATION | {"color": "0.3", "marker": "o"}
+    simulation = style.handle("simulation (lines, marks)", **line)
+    return [simulation, theory, paper]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -79,7 +81,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     off = float(abs(cell.get("metrics", "logistic_rate") - 1).max())
     ax.text(1, 0.45, f"rates are $2s$\nwithin {off:.1%}", fontsize=6.5, va="top")
     ax.set(xlabel="$2s(t - t_{1/2})$", ylabel="strength over target $u/s$", xlim=(-SHOWN, SHOWN))
-    ax.set_title("All modes follow one logistic function")
+    ax.set_title("All modes lie on one logistic curve")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -101,20 +103,21 @@ def panel_c(results: Results, ax: Axes) -> None:
         props = {"color": colour, "marker": style.marker(index)}
         means = style.point_series(ax, s.values.tolist(), values, **props)
         name = f"{scales[index]:g}"
-        ends.append((means[0], f"scale {name}" if index == smallest else name, colour))
+        ends.append((means[0], f"init scale {name}" if index == smallest else name, colour))
         ax.plot(s, predicted.isel(init_scale=index), **style.THEORY)
     ax.plot(s, written.isel(init_scale=smallest), **style.PAPER)
-    inverse = predicted.isel(init_scale=smallest, mode=0) * s[0] / s
+    # Above the line of the smallest start, which it would else meet at its end.
+    inverse = 1.3 * predicted.isel(init_scale=smallest, mode=0) * s[0] / s
     ax.plot(s, inverse, **style.GUIDE)
-    at = (float(s[-1]), float(inverse[-1]))
-    ax.annotate("$\\propto 1/s$", at, (1, 5), textcoords="offset points", color="0.4")
+    at = (float(s[0]), float(inverse[0]))
+    ax.annotate(r"$\propto 1/s$", at, (4, 5), textcoords="offset points", color="0.4")
     ax.set(xscale="log", yscale="log", ylabel=r"time to $s/2$ (units of $\tau$)")
     ax.set_xlabel("singular value $s$")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
     ax.minorticks_off()
     label_ends(ax, ends)
     note = f"$s$ times time: equal within\na factor of {float(spread[smallest]):.2f}"
-    ax.text(0.03, 0.04, note, transform=ax.transAxes, fontsize=6.5)
+    style.note(ax, note, "lower left")
     ax.set_title("Twice as strong, about twice as fast")
 
 
@@ -135,11 +138,11 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.plot(fine, expit(logarithm * (fine - 1)), **style.PAPER)
     ax.axhline(0.5, **style.GUIDE)
     shares = f"first half {float(first.mean()):.3f},\nsecond half {float(second.mean()):.3f}"
-    note = f"{shares}\nof the written time"
+    note = f"{shares}\nof the summary's time"
     ax.text(1.98, 0.46, note, ha="right", va="top", fontsize=6.5)
     ax.set(xlabel=r"time over $\log(s/\epsilon)/s$", xlim=(0, 2))
     ax.set_ylabel("strength over target $u/s$")
-    ax.set_title("Each half takes half the written time")
+    ax.set_title("Each half takes half the summary's time")
 
 
 def _dots(

@@ -6,8 +6,9 @@ numbers :math:`a` and :math:`b` that follow :math:`\dot a = b(s - ab)`, :math:`\
 Vectors move in the same plane, if half the sum and half the difference of :math:`|a + b|` and
 :math:`|a - b|` take the place of the two numbers: gradient flow keeps
 :math:`|a + b||a - b|`, the difference of their squares, so that a mode moves along a hyperbola
-until it is learned. The summary says that the vectors acquire the same length; from starts that are
-not small they do not. Vectors that start equal stay equal, up to rounding error.
+until it is learned. An anonymous summary of the paper says that the vectors acquire the same
+length; from starts that are not small they do not. Vectors that start equal stay equal, up to
+rounding error.
 """
 
 import numpy as np
@@ -23,15 +24,17 @@ from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
 
-RUNS = 4
-"""Number of runs of each mode and start that are drawn."""
+RUNS = (2, 4)
+"""Number of runs of each mode that are drawn, from the smaller and from the larger start."""
+KEPT = (0.3, 1.2, 2.4)
+"""Sizes of the difference of squares along the guides."""
 SIDE = 2.4
 """Half the side of the plane."""
 CLEAR = 0.2
 """Distance of arrows from runs."""
-ARROWS = 17
+ARROWS = 12
 """Arrows along a side of the plane."""
-NOTE = {"fontsize": 6.5, "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}, "zorder": 5}
+NOTE = {"fontsize": 6.5, "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 2}, "zorder": 5}
 """Text properties of notes in the plane, which stand on arrows."""
 
 
@@ -55,8 +58,9 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     r"""Field of gradient flow (arrows), targets :math:`ab = s` (thick, grey) and single runs.
 
-    Runs of all modes start at markers, four from each init scale; dashed, the hyperbolas that they
-    keep. In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b` changed where
+    Runs of all modes start at markers, two of each from the smaller init scale, one on each branch,
+    and four from the larger one; dashed, the hyperbolas that they keep, of which some are drawn as
+    a whole (thin). In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b` changed where
     :math:`s < 0`, all modes share one field. The numbers :math:`a` and :math:`b` of a run are
     :math:`(|a + b| \pm |a - b|)/2`, the larger one for the vector that starts longer; the flow does
     not change if both change sign, and every second run is drawn so. Only starts on the line
@@ -77,14 +81,15 @@ def panel_a(results: Results, ax: Axes) -> None:
     gaps = cell.get("metrics", "final_gap").mean(("seed", "mode"))
     handles = [
         style.handle(
-            f"scale {float(gap['init_scale']):g}: ends {float(gap):.2f} apart",
+            f"init scale {float(gap['init_scale']):g}: relative $|a - b|$ ends at {float(gap):.2f}",
             color="0.3", linestyle="", marker=style.marker(index),
         )
         for index, gap in enumerate(gaps)
     ]  # fmt: skip
     _draw_field(ax, np.concatenate(drawn, axis=1))
     box = {"frameon": True, "framealpha": 1, "edgecolor": "none", "handlelength": 1}
-    ax.legend(handles=handles, loc=(0.45, 0.01), title="start", alignment="left", **box)
+    ax.legend(handles=handles, loc=(0.41, 0.01), **box)
+    style.note(ax, "thin: $a^2 - b^2$ constant\n$s < 0$: drawn with $-b$", "upper left", **NOTE)
     ax.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), aspect="equal")
     ax.set(xlabel=r"encoder $a/\sqrt{|s|}$", ylabel=r"decoder $b/\sqrt{|s|}$")
     ax.set_title("Runs follow hyperbolas until $ab = s$")
@@ -108,7 +113,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_xlim(0, style.settling_time(ufuncs.log(ratio), time))
     slope = float(cell.get("metrics", "log_ratio_slope").mean())
     note = f"slope over theory: {slope / 2:.3f}"
-    ax.text(0.98, 0.95, note, transform=ax.transAxes, ha="right", va="top", fontsize=6.5)
+    style.note(ax, note)
     ax.set_title("Vectors align at the rate of theory")
 
 
@@ -130,16 +135,19 @@ def panel_c(results: Results, ax: Axes) -> None:
     first = [drift.isel(mode=0) for drift in drifts]
     style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
     style.loglog(ax, rates)
-    ax.set(xlabel="learning rate", ylabel="largest change, over start")
-    ax.set_ylim(0.5 * min(float(drift.min()) for drift in drifts), 4 * max(map(float, gaps)))
+    ax.set(xlabel="learning rate", ylabel="largest relative change")
+    ax.set_ylim(0.25 * min(float(drift.min()) for drift in drifts), 4 * max(map(float, gaps)))
     ax.text(min(rates), 1.15 * float(gaps[0]), "$|a - b|$ alone", color="0.4", va="bottom")
     at = (min(rates), float(first[rates.index(min(rates))].mean()))
     ax.annotate("slope 1", at, (0, 8), textcoords="offset points", color="0.4")
+    style.note(ax, "bars: range of 10 runs", "lower right")
     ax.set_title("The product $|a + b||a - b|$ is conserved")
 
 
 def _draw_field(ax: Axes, runs: np.ndarray) -> None:
-    """Arrows along gradient flow but near runs, the branches of the target, the stable manifold."""
+    """Arrows along gradient flow but near runs, branches of the target, hyperbolas, and the line
+    that never leaves the origin.
+    """
     a, b = np.meshgrid(*[np.linspace(-SIDE, SIDE, ARROWS)] * 2)
     near = np.hypot(a[..., None] - runs[0], b[..., None] - runs[1]).min(-1) < CLEAR
     a, b = a[~near], b[~near]
@@ -152,6 +160,12 @@ def _draw_field(ax: Axes, runs: np.ndarray) -> None:
     for side in (-1, 1):
         ax.plot(side * fine, side / fine, color="0.45", linewidth=2.5, zorder=1)
     ax.plot([-SIDE, SIDE], [SIDE, -SIDE], **style.GUIDE)
+    faint = style.GUIDE | {"color": "0.75"}
+    wide = np.linspace(-1.1 * SIDE, 1.1 * SIDE, 100)
+    for kept in KEPT:
+        for side in (-1, 1):
+            ax.plot(wide, side * np.sqrt(wide**2 + kept), **faint)
+            ax.plot(side * np.sqrt(wide**2 + kept), wide, **faint)
     ax.text(0.56, 2.1, "learned: $ab = s$", **NOTE)
     ax.text(1.05, -1.45, "never learned: $a = -b$", **NOTE)
 
@@ -163,7 +177,7 @@ def _runs(cell: CellResults, mode: int) -> list[tuple[int, np.ndarray, np.ndarra
     runs = []
     for scale in range(encoder.sizes["init_scale"]):
         total, difference = (x.sel(mode=mode) for x in _sum_and_difference(cell, scale))
-        for seed in range(min(RUNS, total.sizes["seed"])):
+        for seed in range(min(RUNS[scale], total.sizes["seed"])):
             start = {"init_scale": scale, "seed": seed, "time": 0}
             half_sum, half_difference = (
                 (total + way * difference).isel(seed=seed).values / np.sqrt(abs(float(s))) / 2

@@ -22,7 +22,7 @@ from neuralrace.results.cells import CellResults, Results
 
 DRIFTS = {
     "with biases": ("relu_biases", "norm_difference_drift"),
-    "with biases, less\nsquared biases": ("relu_biases", "bias_corrected_drift"),
+    "with biases,\ncorrected\nfor them": ("relu_biases", "bias_corrected_drift"),
     "without biases": ("relu", "norm_difference_drift"),
 }
 """Experiment and metric of what changes, by label."""
@@ -56,13 +56,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     the least learning rate, on a mixture of Gaussians. Dashed are layers 2 and 3 as conservation
     gives them from layer 1.
     """
-    _growth(finest(results, "relu"), ax)
-    ax.set_title("Without biases layers grow alike")
+    _growth(results, "relu", ax)
+    ax.set_title("ReLU, no biases: layers grow alike")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same with biases. A layer grows by as much as the one below and its squared bias."""
-    _growth(finest(results, "relu_biases"), ax)
+    _growth(results, "relu_biases", ax)
     ax.set_title("With biases they grow apart")
 
 
@@ -86,25 +86,40 @@ def panel_c(results: Results, ax: Axes) -> None:
     at = (rates[0], means[0])
     ax.annotate("slope 1", at, (12, -6), textcoords="offset points", color="0.4")
     style.loglog(ax, rates)
-    ax.set(xlabel="learning rate", ylabel="change over squared norms", ylim=(smallest / 2, 1))
+    ax.set(xlabel="learning rate", ylim=(smallest / 4, 1))
+    ax.set_ylabel("largest change of difference\n/ squared norms")
+    style.note(ax, "bars: range of 10 runs", "lower left")
     label_ends(ax, ends)
     ax.set_title("Biases matter at any step size")
 
 
-def _growth(cell: CellResults, ax: Axes) -> None:
-    """Growth of squared norms over time in one run, and what conservation makes of it."""
-    norms = cell.get("trajectory", "layer_norm").isel(init_scale=0)
-    change = cell.get("metrics", "norm_difference_drift").isel(init_scale=0).max("pair")
-    run = {"seed": style.median_seed(change)}
-    growth, time = squared_growth(norms.sel(run)), norms["time"]
+def _growth(results: Results, experiment: str, ax: Axes) -> None:
+    """Growth of squared norms over time in one run, and what conservation makes of it.
+
+    The axis holds the growth without biases and with them.
+    """
+    cell = finest(results, experiment)
+    run, growth = _run(cell)
+    time = growth["time"]
     colours = style.sequential(growth.sizes["layer"])
     for layer, colour in zip(growth["layer"].values, colours, strict=True):
         ax.plot(time, growth.sel(layer=layer), **line(colour))
     for curve in _conserved(cell, growth, run):
         ax.plot(time, curve, **style.THEORY)
     ax.set(xlabel=f"training time ({time.attrs['units']})", ylabel="growth of squared norm")
-    ax.set_xlim(0, float(time[-1]))
+    both = [_run(finest(results, name))[1] for name in ("relu", "relu_biases")]
+    low, high = min(float(x.min()) for x in both), max(float(x.max()) for x in both)
+    margin = 0.05 * (high - low)
+    ax.set(xlim=(0, float(time[-1])), ylim=(low - margin, high + margin))
     label_layers(ax, growth.isel(time=-1), colours)
+
+
+def _run(cell: CellResults) -> tuple[dict[str, int], xr.DataArray]:
+    """The run of the median change, and the growth of its squared norms."""
+    norms = cell.get("trajectory", "layer_norm").isel(init_scale=0)
+    change = cell.get("metrics", "norm_difference_drift").isel(init_scale=0).max("pair")
+    run = {"seed": style.median_seed(change)}
+    return run, squared_growth(norms.sel(run))
 
 
 def _conserved(cell: CellResults, growth: xr.DataArray, run: dict[str, int]) -> list[xr.DataArray]:

@@ -5,9 +5,9 @@ all from the same layer norms and with the constants that they read off the netw
 deeper the bound, the sharper it rises, and from the start that they print the sooner; from smaller
 weights it waits longer the deeper it is (a). The constants of two layers do not bound four, which
 the paper does not say; those of a run bound it at every depth (b). Networks are not their bound:
-from the printed entry variance deeper ones wait longer, and come to the target later (c); from that
-of Glorot and Bengio neither holds, and from both the largest rate grows with depth (d). The paper
-does not print the factor of the variance; here it is 1.
+from the printed entry variance deeper ones wait longer (c, d); from that of Glorot and Bengio they
+do not wait, and from both the largest rate grows with depth (e). The paper does not print the
+factor of the variance; here it is 1.
 """
 
 from typing import Any
@@ -32,12 +32,17 @@ from neuralrace.theory.growth_bound import (
 DEPTHS = (2, 3, 4)
 COLOURS: dict[int, style.Colour] = dict(zip(DEPTHS, style.sequential(len(DEPTHS)), strict=True))
 """Colours by number of layers."""
-REACHED: dict[str, Any] = {"marker": "o", "markersize": 5, "linestyle": "", "zorder": 4}
-"""Mark of the time at which a tenth of the target is left."""
+LABELS = (
+    {2: (0.3, 0.5), 3: (0.55, 0.5), 4: (0.8, 0.5)},
+    {2: (0.3, 0.02), 3: (0.7, 0.02), 4: (0.5, 0.75)},
+)
+"""Height and place, as a share of the time axis, of the label of each bound, by start."""
 RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
 LOW = 0.1
 """Share of the target up to which a network waits."""
+LONGEST = 2.5
+"""End of the time axis of networks over the longest wait."""
 NOTE: dict[str, Any] = {"ha": "right", "va": "bottom", "color": "0.4", "fontsize": 6.5}
 RATES: dict[str, dict[str, Any]] = {
     "growth": {"color": style.categorical(0), "marker": "o"},
@@ -52,9 +57,9 @@ CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @Figure(
-    layout="aab;ccd",
-    height=4.8,
-    heights=(1.0, 1.1),
+    layout="aaaab;aaaab;ccccd;cccce",
+    height=4.9,
+    widths=(1, 1, 1, 1, 2.2),
     cf={"a": "Fig. 1 (iii)", "b": "eq. 17"},
     reads={
         "growth": {
@@ -79,12 +84,9 @@ CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Depths, and the mark of the networks."""
-    depths = [
-        style.handle("1 layer", **style.GUIDE),
-        *(style.handle(f"{layers} layers", color=colour) for layers, colour in COLOURS.items()),
-    ]
-    return [*depths, style.handle(f"{LOW:.0%} left to learn", color="0.3", **REACHED)]
+    """Bounds and networks; depths are named at the lines."""
+    network = style.handle("network", color="0.3", **style.SIMULATION)
+    return [style.handle("bound with quoted constants", **style.THEORY), network]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -93,8 +95,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     paper quotes.
     """
     left, right = style.split(ax, 1, 2, sharey=True)[0]
-    _bounds(networks(results, "growth")[0], 0, left, "deepest first")
-    _bounds(results.cell("small_weights"), -1, right, "deepest last")
+    _bounds(networks(results, "growth")[0], 0, left, "deepest first", LABELS[0])
+    _bounds(results.cell("small_weights"), -1, right, "deepest last", LABELS[1])
     left.set_ylabel("bound over its plateau")
     right.tick_params(labelleft=False)
     ax.set_title("Bounds: deeper is sharper, not always sooner")
@@ -116,9 +118,10 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.plot(depths, means, color=props["color"], linewidth=1.2)
         names.append((means[-1], name, props["color"]))
     ax.axhline(1, **style.GUIDE)
-    ax.text(min(depths) - 0.2, 1.2, "above: no bound")
+    style.note(ax, "above 1: bound broken", "upper left")
+    style.note(ax, "bars: range of 60 runs", "lower left")
     ax.set(yscale="log", ylabel="strength over bound at the end")
-    ax.set_ylim(None, max(5, ax.get_ylim()[1]))
+    ax.set_ylim(0.5 * ax.get_ylim()[0], max(5, ax.get_ylim()[1]))
     label_ends(ax, names)
     ax.set_title("Quoted constants fail at depth 4")
 
@@ -126,10 +129,10 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Norm of the product of all weights over that of the target, from both entry variances: of 60
     runs at each depth, that which needs the median time until a tenth of the target is left. One
-    layer is of the printed variance.
+    layer is of the printed variance. The axis ends soon after the longest wait.
     """
-    parts = style.split(ax, 1, 2, sharey=True, sharex=True)[0]
-    end = 0.0
+    parts = style.split(ax, 1, 2, sharey=True)[0]
+    shown, wait = [], 0.0
     for part, (experiment, variance) in zip(parts, VARIANCES.items(), strict=True):
         single = [cell for cell in results.cells("other_shapes") if depth(cell) == 1]
         for cell in [*single, *networks(results, experiment)]:
@@ -137,47 +140,64 @@ def panel_c(results: Results, ax: Axes) -> None:
             needed = cell.get("metrics", "convergence_time").isel(at)
             run = {"seed": style.median_seed(needed)}
             share = _product(cell).isel(at).sel(run) / np.linalg.norm(cell.data.sigma_yx)
-            time, reached = cell.flow_time.values, float(needed.sel(run))
-            line = {"color": COLOURS[depth(cell)]} if depth(cell) > 1 else style.GUIDE
-            part.plot(time, share, **line)
-            if np.isfinite(reached):
-                height = float(np.interp(reached, time, share.values))
-                part.plot([reached], [height], color=line["color"], **REACHED)
-                end = max(end, 1.1 * reached)
+            colour = COLOURS.get(depth(cell), "0.6")
+            part.plot(cell.flow_time, share, color=colour, **style.SIMULATION)
+            shown.append((part, cell, share, colour))
+            wait = max(wait, float(cell.flow_time[int((share > LOW).argmax("time"))]))
         part.axhline(LOW, **style.GUIDE)
-        part.set(xlabel=r"time (units of $\tau$)", ylim=(0, None))
+        part.set(xlabel=r"time (units of $\tau$)", ylim=(0, 1.05), xlim=(0, LONGEST * wait or None))
         part.set_title(f"variance: {variance}", loc="center")
-        part.label_outer()
-    parts[0].set(ylabel=r"$|\prod W|$ over $|\Sigma^{yx}|$", xlim=(0, end or None))
-    note = f"waiting: below {LOW:.0%}"
-    parts[1].text(0.98, LOW + 0.02, note, transform=parts[1].get_yaxis_transform(), ha="right")
+    for part in parts:
+        ends = [
+            (
+                float(np.interp(LONGEST * wait, cell.flow_time, share)),
+                f"{depth(cell)} layer{'s' * (depth(cell) > 1)}",
+                colour,
+            )
+            for own, cell, share, colour in shown
+            if own is part
+        ]
+        part.set_xlim(0, LONGEST * wait or None)
+        label_ends(part, ends)
+    parts[0].set_ylabel(r"$|\prod W|$ over $|\Sigma^{yx}|$")
+    parts[1].tick_params(labelleft=False)
+    style.note(parts[1], f"waiting: below {LOW:.0%}", "lower right")
     ax.set_title("Only the printed variance makes deep networks wait")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Waiting and growth by depth, from both entry variances: the time below a tenth of the target
-    over the time to nine tenths, where steady growth has 1/9; and the largest growth rate, in
-    targets per time. Means over 60 runs.
+    """Waiting by depth, from both entry variances: the time below a tenth of the target over the
+    time to nine tenths, where steady growth has 1/9. Means over 60 runs.
     """
-    above, below = style.split(ax, 2, 1, sharex=True)[:, 0]
-    for part, metric in ((above, "plateau_share"), (below, "peak_growth")):
-        names: list[tuple[float, str, Any]] = []
-        for experiment, variance in VARIANCES.items():
-            cells = networks(results, experiment)
-            depths = list(map(depth, cells))
-            means = [_mean(cell, metric) for cell in cells]
-            part.plot(depths, means, linewidth=1.2, **RATES[experiment])
-            names.append((means[-1], variance, RATES[experiment]["color"]))
-        part.set(xticks=depths, xlim=(min(depths) - 0.3, max(depths) + 0.3))
-        part.set_ylim(0, 1.15 * part.get_ylim()[1])
-        label_ends(part, names)
-    above.axhline(1 / 9, **style.GUIDE)
-    above.text(0.98, 1 / 9, "steady growth", transform=above.get_yaxis_transform(), **NOTE)
-    above.set_ylabel("time waiting")
-    above.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    above.label_outer()
-    below.set(xlabel="layers", ylabel="largest rate")
+    _by_depth(results, ax, "plateau_share")
+    ax.axhline(1 / 9, **style.GUIDE)
+    ax.text(0.98, 1 / 9, "steady growth", transform=ax.get_yaxis_transform(), **NOTE)
+    ax.set(ylabel="time waiting", ylim=(-0.02, 1.15 * ax.get_ylim()[1]))
+    ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.tick_params(labelbottom=False)
+    ax.set_title("Printed variance: deeper waits longer")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Largest growth rate by depth, from both entry variances, in targets per time; means over 60
+    runs.
+    """
+    _by_depth(results, ax, "peak_growth")
+    ax.set(xlabel="layers", ylabel="largest rate", ylim=(0, 1.15 * ax.get_ylim()[1]))
     ax.set_title("The largest rate grows with depth")
+
+
+def _by_depth(results: Results, ax: Axes, metric: str) -> None:
+    """Draws a metric against the number of layers, with a line for each entry variance."""
+    names: list[tuple[float, str, Any]] = []
+    for experiment, variance in VARIANCES.items():
+        cells = networks(results, experiment)
+        depths = list(map(depth, cells))
+        means = [_mean(cell, metric) for cell in cells]
+        ax.plot(depths, means, linewidth=1.2, **RATES[experiment])
+        names.append((means[-1], variance.replace(" and ", "\nand "), RATES[experiment]["color"]))
+    ax.set(xticks=depths, xlim=(min(depths) - 0.3, max(depths) + 0.3))
+    label_ends(ax, names)
 
 
 def _end(cell: CellResults, metric: str) -> xr.DataArray:
@@ -190,26 +210,32 @@ def _mean(cell: CellResults, metric: str) -> float:
     return float(cell.get("metrics", metric).isel(unit_scale(cell)).mean())
 
 
-def _bounds(cell: CellResults, index: int, ax: Axes, finding: str) -> None:
+def _bounds(
+    cell: CellResults, index: int, ax: Axes, finding: str, labels: dict[int, tuple[float, float]]
+) -> None:
     """Draws the quoted bound at each depth, from the median start of one init scale."""
     norms = cell.get("trajectory", "layer_norm").isel(init_scale=index, time=0)
     norms = norms + cell.get("metrics", "norm_gap_delta").isel(init_scale=index)
     start = norms.max("layer")
     start = float(start.sel(seed=style.median_seed(start)))
     target = float(np.linalg.norm(cell.data.sigma_yx))
-    end = 0.0
+    curves = {}
     for layers in DEPTHS:
         law = GrowthLaw(layers, QUOTED_KAPPA1, QUOTED_KAPPA2, target)
         u0, plateau = start**layers, float(law.plateau)
         strength = u0 + RISEN * (plateau - u0)
         time = fastest_time(strength, u0, law)
-        ax.plot(
-            [*time, 10 * time[-1]],
-            [*strength / plateau, 1],
-            color=COLOURS[layers],
-        )
-        end = max(end, float(time[-1]))
-    ax.set(xlabel=r"time (units of $\tau$)", xlim=(0, end or None), ylim=(0, 1.05))
+        ax.plot([*time, 10 * time[-1]], [*strength / plateau, 1], **style.THEORY)
+        curves[layers] = time, strength / plateau
+    end = max(float(time[-1]) for time, _ in curves.values())
+    for layers, (height, place) in labels.items():
+        time, curve = curves[layers]
+        ax.annotate(
+            f"{layers} layers", (float(np.interp(height, curve, time)), height),
+            (place * end, height), va="center",
+            arrowprops={"arrowstyle": "-", "color": "0.4", "linewidth": 0.6},
+        )  # fmt: skip
+    ax.set(xlabel=r"time (units of $\tau$)", xlim=(0, end), ylim=(0, 1.05))
     ax.set_title(f"weights \u00d7 {float(norms['init_scale']):g}: {finding}", loc="center")
 
 

@@ -25,13 +25,16 @@ from neuralrace.theory.balance import imbalance
 
 DIAGONAL: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 0.8}
 """Outline of diagonal entries of a change."""
+HIGH = (0.1, 0.2, 0.5)
+LOW = (2e-5, 4e-3)
+"""Both parts of the axis of drifts: ticks of the upper one, ends of the lower one."""
 ROUNDING = 1e-12
 """Gap of rates over the rates below which it is a rounding error."""
 DRIFTS = {
-    "ReLU, off-diagonal": ("relu", "offdiagonal_drift", (0, 14)),
-    "ReLU, squared norms": ("relu", "norm_difference_drift", (0, 22)),
-    "ReLU, diagonal": ("relu", "neuron_drift", (0, -40)),
-    "linear": ("step_size", "imbalance_drift", (-12, 14)),
+    "ReLU, off-diagonal": ("relu", "offdiagonal_drift", (0, 18)),
+    "ReLU, difference of\nsquared norms": ("relu", "norm_difference_drift", (0, 34)),
+    "ReLU, diagonal": ("relu", "neuron_drift", (0, -58)),
+    "linear": ("step_size", "imbalance_drift", (-14, 16)),
 }
 """Experiment and metric of what drifts, and the shift of its label in points, by label."""
 
@@ -83,29 +86,36 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest drift over the final squared norms, of the pair of layers that drifts most; markers
-    are means, bars ranges over 20 runs of the linear network and 10 of the other.
+    are means, bars ranges over 20 runs of the linear network and 10 of the other. The axis is
+    broken, as the off-diagonal drift is far above the others.
     """
+    above, below = style.split(ax, 2, 1, height_ratios=(1, 3), sharex=True)[:, 0]
     rates: set[float] = set()
-    lowest = np.inf
     for index, (name, (experiment, metric, shift)) in enumerate(DRIFTS.items()):
         drifts = {
             learning_rate(cell): cell.get("metrics", metric).isel(init_scale=0).max("pair")
             for cell in sorted(results.cells(experiment), key=learning_rate)
         }
+        part = below if index else above
         colour = style.COLOURS["relu" if experiment == "relu" else "gated"]
         props = {"color": colour, "marker": style.marker(index)}
-        means = style.point_series(ax, drifts, drifts.values(), **props)
-        if index > 0:
-            style.slope_one(ax, list(drifts), means[-1])
+        means = style.point_series(part, drifts, drifts.values(), **props)
+        if part is below:
+            style.slope_one(part, list(drifts), means[-1])
         at = (max(drifts), means[-1])
         text = {"textcoords": "offset points", "va": "center", "ha": "right", "color": colour}
-        ax.annotate(name, at, shift, **text)
+        part.annotate(name, at, shift, **text)
         rates |= set(drifts)
-        lowest = min(lowest, *(float(drift.min()) for drift in drifts.values()))
     first = (min(drifts), means[0])
-    ax.annotate("slope 1", first, (8, -5), textcoords="offset points", color="0.4")
-    style.loglog(ax, [min(rates), max(rates)])
-    ax.set(xlabel="learning rate", ylabel="drift over squared norms", ylim=(lowest / 2, 1))
+    below.annotate("slope 1", first, (8, -5), textcoords="offset points", color="0.4")
+    for part in (above, below):
+        style.loglog(part, [min(rates), max(rates)])
+    style.note(below, "bars: range of\n20 runs (linear)\nor 10 (ReLU)", "lower left")
+    above.tick_params(labelbottom=False)
+    above.set_ylim(HIGH[0], HIGH[-1])
+    above.set_yticks(HIGH, [f"{tick:g}" for tick in HIGH])
+    above.set_yticks([], minor=True)
+    below.set(xlabel="learning rate", ylabel="drift over squared norms", ylim=LOW)
     ax.set_title("Only off-diagonal drift remains")
 
 
@@ -126,9 +136,10 @@ def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> Non
     parts[0].set_ylabel("hidden unit")
     largest = float(gap.max())
     apart = "rounding error" if largest < ROUNDING else f"up to {largest:.0%}"
-    parts[1].set_xlabel(f"rates of both parts differ by {apart}")
+    terms = r"$W_2^\top W_2$ and $W_1W_1^\top$"
+    parts[1].set_xlabel(f"rates of {terms} differ by {apart}")
     bar = ax.figure.figure.colorbar(image, ax=list(parts), pad=0.02, aspect=12)
-    bar.set_label("entry of $C$")
+    bar.set_label(r"entry of $C = W_2^\top W_2 - W_1W_1^\top$")
 
 
 def _imbalance(

@@ -68,9 +68,14 @@ def panel_a(results: Results, ax: Axes) -> None:
         below, above = (value**0.5 for value in _expected(cell)[:2])
         ax.plot([below], [above], **EXPECTED)
         gap = float(_first(cell, "initial_norm_gap").mean())
-        under = float(second.min()) - 0.05
-        text = f"mean gap {gap:.2f}"
-        ax.text(0.7 * below, under, text, color=COLOURS[variance], va="top")
+        # Above the cloud of the smaller norms, as there is no room below.
+        left = variance == "product"
+        x, y = (0.08, float(second.max()) + 0.05) if left else (below, float(second.min()) - 0.05)
+        place: dict[str, Any] = (
+            {"ha": "left", "va": "bottom"} if left else {"ha": "center", "va": "top"}
+        )
+        text = f"mean $||W_1| - |W_2||$\n= {gap:.2f}"
+        ax.text(x, y, text, color=COLOURS[variance], **place)
     high = max(ax.get_xlim()[1], ax.get_ylim()[1])
     ax.plot([0, high], [0, high], **style.PAPER)
     ax.set(xlim=(0, high), ylim=(0, high), xlabel="$|W_1|$", ylabel="$|W_2|$")
@@ -93,7 +98,12 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.axvline(expected_imbalance(first, second, below, mid, above), **style.THEORY)
         mean = MEAN | {"color": COLOURS[variance], "clip_on": False, "zorder": 5}
         ax.plot([float(values.mean())], [0], **mean)
-    ax.set(xscale="log", xlabel="$|C|_F^2$", ylabel="draws", ylim=(0, 1.3 * ax.get_ylim()[1]))
+    ax.set(
+        xscale="log",
+        xlabel=r"$|C|_F^2$,  $C = W_2^\top W_2 - W_1W_1^\top$",
+        ylabel="draws",
+        ylim=(0, 1.3 * ax.get_ylim()[1]),
+    )
     ax.legend(
         handles=[
             style.handle("mean", color="0.3", **MEAN),
@@ -108,7 +118,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     r"""Norm of :math:`C` over the sum of those of :math:`W_2^\top W_2` and :math:`W_1W_1^\top`, in
     60 starts of the network with two layers, with the median; the paper expects it near zero.
     """
-    ax.set(ylim=(-0.02, 1), xlim=(-0.6, 1.6), ylabel="$|C|_F$ over sum of its parts")
+    ax.set(
+        ylim=(-0.02, 1),
+        xlim=(-0.6, 1.6),
+    )
+    ax.set_ylabel(r"$|C|_F\,/\,(|W_2^\top W_2|_F + |W_1W_1^\top|_F)$")
     for column, (experiment, variance) in enumerate(zip(VARIANCES, COLOURS, strict=True)):
         cell = networks(results, experiment)[0]
         share = (
@@ -117,6 +131,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.single_runs(ax, column, share, 0.3, color=COLOURS[variance], marker="o", markersize=2)
     ax.axhline(0, **style.PAPER)
     ax.text(0.5, 0.02, "Basu et al.", color=style.PAPER["color"], ha="center")
+    style.note(ax, "bars: median\nof 60 starts", "upper left")
     ax.set_xticks(range(2), ["printed", "cited"])
     ax.set_xlabel("entry variance")
     ax.set_title("$C$ is not small")

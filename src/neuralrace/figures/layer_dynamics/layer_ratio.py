@@ -7,21 +7,25 @@ weights, where modes shrink, it moves away from 1 (a). That layers evolve mode b
 holds at any depth (c).
 """
 
+from typing import Any
+
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.ends import label_ends
 from neuralrace.figures.layers import line
 from neuralrace.figures.modes import draw_modes, label_modes
 from neuralrace.results.cells import Results
 from neuralrace.results.gram import diagonal, vectors
 
+SIZES = (9, 6.5, 4)
+"""Sizes of the marks of modes, which stand around each other where ratios agree."""
+
 
 @Figure(
     layout="abc",
     height=2.7,
-    widths=(1.25, 1.0, 1.0),
+    widths=(1.7, 1.0, 1.0),
     cf={"a": "cor. 2.4", "c": "eq. 13"},
     reads={
         "unequal_layers": {
@@ -57,26 +61,26 @@ def panel_a(results: Results, ax: Axes) -> None:
     theory = strengths.max("layer") / strengths.min("layer")
     time, colours = cell.flow_time, style.mode_colours(cell.strength)
     end = style.settling_time(ratios.isel(init_scale=1).sel(mode=list(colours)), time)
-    ends = []
-    for scale in ratios["init_scale"].values:
+    scales = ratios["init_scale"].values
+    frames = style.split(ax, 1, len(scales), sharex=True, sharey=True, wspace=0.06)[0]
+    for frame, scale in zip(frames, scales, strict=True):
         for mode, colour in colours.items():
             at = {"init_scale": scale, "mode": mode}
-            ax.plot(time, ratios.sel(at).mean("seed"), **line(colour, 2.2))
-            ax.plot(time, theory.sel(at).mean("seed"), **style.THEORY)
-        last = ratios.sel(init_scale=scale, mode=list(colours)).isel(time=-1).mean("seed")
-        ends.append((float(last.mean()), f"init scale {scale:g}", "0.2"))
-    ax.axhline(1, **style.PAPER)
-    ax.set(xlabel=r"time (units of $\tau$)", ylabel="larger over smaller layer", xlim=(0, end))
-    ax.set(yscale="log", ylim=(0.9, None))
-    label_ends(ax, ends)
-    ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
-    ax.set_yticks([], minor=True)
-    ax.set_title("Only small weights become equal")
+            frame.plot(time, ratios.sel(at).mean("seed"), **line(colour, 2.2))
+            frame.plot(time, theory.sel(at).mean("seed"), **style.THEORY)
+        frame.axhline(1, **style.PAPER)
+        frame.set_title(f"init scale {scale:g}", loc="center")
+    frames[0].set(ylabel="larger over smaller layer", xlim=(0, end), yscale="log")
+    frames[0].set_ylim(0.9, 1.2 * float(ratios.sel(mode=list(colours)).max()))
+    frames[0].set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+    frames[0].set_yticks([], minor=True)
+    frames[len(frames) // 2].set_xlabel(r"time (units of $\tau$)")
+    ax.set_title("Only small starts make layers equal")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     r"""Ratio at the end against its prediction, :math:`(\delta + \sqrt{\delta^2 + 4 s^2})/2s`, for
-    each mode, scale (by marker) and run; on the dashed line both are equal.
+    each mode (by size), scale (by marker) and run; on the dashed line both are equal.
     """
     cell = results.cell("unequal_layers")
     colours = style.mode_colours(cell.strength)
@@ -84,12 +88,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     limits = ends / cell.get("metrics", "final_layer_ratio_over_limit")
     high = 1.2 * float(ends.max())
     for index, scale in enumerate(ends["init_scale"].values):
-        dots = {"marker": style.marker(index), "linestyle": "", "alpha": 0.7}
-        for mode, colour in colours.items():
+        dots: dict[str, Any] = {"marker": style.marker(index), "linestyle": ""}
+        for size, (mode, colour) in zip(SIZES, colours.items(), strict=False):
             at = {"init_scale": scale, "mode": mode}
-            ax.plot(limits.sel(at), ends.sel(at), color=colour, **dots)
-        ax.plot([], [], color="0.3", label=f"{scale:g}", **dots)
+            rings = {"color": colour, "markersize": size, "markerfacecolor": "none"}
+            ax.plot(limits.sel(at), ends.sel(at), **dots | rings)
+        ax.plot([], [], color="0.3", markerfacecolor="none", label=f"{scale:g}", **dots)
     ax.plot([0.9, high], [0.9, high], **style.THEORY)
+    ax.annotate("equal", (2.8, 2.8), (5, -3), textcoords="offset points", va="top")
     ax.axhline(1, **style.PAPER)
     ax.set(xscale="log", yscale="log", xlim=(0.9, high), ylim=(0.9, high))
     ax.set(xlabel="predicted ratio", ylabel="ratio at the end")
@@ -111,4 +117,4 @@ def panel_c(results: Results, ax: Axes) -> None:
     end = style.settling_time(modes, cell.flow_time)
     ax.set(xlabel=r"time (units of $\tau$)", ylabel="mode strength", xlim=(0, end), ylim=(0, None))
     label_modes(ax, cell.strength)
-    ax.set_title("Each mode evolves alone")
+    ax.set_title("4 layers: modes evolve alone")

@@ -53,10 +53,10 @@ STARTS = {"zero_balanced": "balanced", "orthogonal": "semi-orthogonal"}
 def legend(results: Results) -> style.Handles:
     """Gaps at both ends, and the largest."""
     styles = {
-        "gap at the start": START,
-        "at the end": END,
-        "at the end, by conservation": IDENTITY,
-        "largest of any two layers": LARGEST,
+        "gap at start": START,
+        "at end": END,
+        "at end, by conservation": IDENTITY,
+        "largest, any pair, run and time": LARGEST,
     }
     return [style.handle(name, linestyle="", **props) for name, props in styles.items()]
 
@@ -103,12 +103,17 @@ def panel_b(results: Results, ax: Axes) -> None:
             [cell.get("metrics", name).isel(pair=0) for cell in cells], "init_scale", join="inner"
         )
         style.over_seeds(ax, ratios["init_scale"], ratios, color=colour)
+        for edge in (ratios.min("seed"), ratios.max("seed")):  # bands merge in grey
+            ax.plot(ratios["init_scale"], edge, color=colour, linewidth=0.8)
         label(ax, 0.45, height, text, colour, xycoords="axes fraction")
     ax.axhline(1, **style.THEORY)
     ax.text(0.98, 1.1, "bound", transform=ax.get_yaxis_transform(), ha="right", va="bottom")
     scales = ratios["init_scale"].values
     ax.set(xscale="log", yscale="log", xlim=(scales.min(), scales.max()))
+    ax.set_xticks(scales, [f"{scale:g}" for scale in scales])
+    ax.minorticks_off()
     ax.set(xlabel="init scale", ylabel="largest gap over bound")
+    style.note(ax, "lines: mean, bands:\nrange of 60 runs")
     ax.set_title("Eq. 11 breaks for small weights")
 
 
@@ -128,9 +133,9 @@ def _rows(results: Results) -> list[tuple[str, CellResults | None, int]]:
         rows.append((f"Variance: {variance}", None, 0))
         for cell, index in scaled if printed else [(first, unit)]:
             scale = float(cell.metrics["init_scale"][index])
-            rows.append((f"2 layers, \u00d7 {scale:g}", cell, index))
+            rows.append((f"2 layers, weights \u00d7 {scale:g}", cell, index))
         for cell in shapes[1:]:
-            rows.append((f"{depth(cell)} layers, \u00d7 1", cell, unit))
+            rows.append((f"{depth(cell)} layers, weights \u00d7 1", cell, unit))
     return rows
 
 

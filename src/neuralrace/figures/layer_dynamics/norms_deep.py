@@ -7,20 +7,29 @@ gradient flow conserves are differences of squared norms (dashed). So it is with
 layers (c). In all but a few runs no layer is half of the mean growth away from it.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.ends import label_ends
-from neuralrace.figures.layers import VARIANCES, depth, label, line, networks, unit_scale
+from neuralrace.figures.layers import (
+    VARIANCES,
+    depth,
+    label,
+    label_layers,
+    line,
+    networks,
+    unit_scale,
+)
 from neuralrace.results.cells import Results
 
 COLOURS = {"growth": style.categorical(0), "growth_standard": style.categorical(1)}
 """Colours of entry variances, by experiment."""
-BEGUN = 0.01
-"""Share of the mean growth at which the time axis begins."""
+MARKED = 4
+"""Number of times at which each layer is marked."""
 NEAR, ROGUE = 0.1, 0.5
 """Distances from the mean up to which layers grow alike, and from which one has run away."""
 
@@ -38,7 +47,7 @@ NEAR, ROGUE = 0.1, 0.5
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Simulation and conservation; layers are named at their lines."""
+    """Simulation and conservation; layers are named in panels."""
     return [
         style.handle("simulation", color="0.4", **style.SIMULATION),
         style.handle("from layer 1, by conservation", **style.THEORY),
@@ -46,19 +55,18 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Growth of each norm since the start, over the mean of all layers at the end, in the run whose
-    layers grow as alike as in the median one of 60; printed variance. Dashed are layers 2 to 4 as
-    conservation gives them from the first. The paper draws the norms themselves, on a linear axis.
+    """Norm of each layer in the run whose layers grow as alike as in the median one of 60; printed
+    variance. Dashed are layers 2 to 4 as conservation gives them from the first.
     """
     _norms(results, "growth", ax)
-    ax.set_title("Printed variance: layers grow alike")
+    ax.legend(loc="lower right", ncols=2)
+    ax.set_title("Printed variance: norms grow alike")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same from the variance of Glorot and Bengio."""
-    _norms(results, "growth_standard", ax)
-    ax.text(0.03, 0.27, "norms shrink at first", transform=ax.transAxes)
-    ax.set_title("Glorot and Bengio: layers grow apart")
+    label_layers(ax, *_norms(results, "growth_standard", ax))
+    ax.set_title("Glorot and Bengio: smaller norms grow more")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -66,7 +74,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     of 60 runs, with the median. Below the lower line layers grow alike, to a tenth; above the upper
     one some layer grows by less than half of the mean, or by more than one and a half times.
     """
-    ax.set(ylim=(0, 0.65), ylabel="furthest layer from the mean growth")
+    ax.set(ylim=(0, 0.65), ylabel="largest deviation of a layer's growth / mean growth")
     depths: list[int] = []
     for shift, marker, experiment in zip((-0.22, 0.22), "os", VARIANCES, strict=True):
         dots = {"color": COLOURS[experiment], "marker": marker, "markersize": 2.2}
@@ -83,18 +91,18 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.handle(f"variance {name}", color=COLOURS[key], marker=marker, linestyle="")
         for (key, name), marker in zip(VARIANCES.items(), "os", strict=True)
     ]
+    handles.append(style.handle("median of 60 runs", color="0.2", linewidth=1.2))
     ax.legend(handles=handles, loc="upper left", handlelength=1)
     ax.set_title("Printed variance: more alike at every depth")
 
 
-def _growth(
-    results: Results, experiment: str
-) -> tuple[xr.DataArray, xr.DataArray, list[xr.DataArray]]:
-    """Growth of norms of the deepest network in one run, and what conservation makes of it.
+def _norms(
+    results: Results, experiment: str, ax: Axes
+) -> tuple[xr.DataArray, Sequence[style.Colour]]:
+    """Draws norms of the deepest network over time in one run, and what conservation gives.
 
     Returns:
-        Time, the growth of each layer, and that of layers from the second on by conservation; over
-        the mean growth at the end.
+        The norms at the end of the axis, (layer), and the colour of each.
     """
     cell = networks(results, experiment)[-1]
     at = unit_scale(cell)
@@ -102,38 +110,19 @@ def _growth(
     seed = {"seed": style.median_seed(off)}
     norms = cell.get("trajectory", "layer_norm").isel(at).sel(seed)
     trace = cell.get("trajectory", "imbalance_trace").isel(at | {"time": 0}).sel(seed)
-    grown = norms - norms.isel(time=0)
-    mean = float(grown.isel(time=-1).mean())
-    kept = [
-        (norms.isel(layer=0) ** 2 + float(difference)) ** 0.5
-        for difference in trace.cumsum("pair").transpose("pair").values
-    ]
-    return cell.flow_time, grown / mean, [(curve - curve.isel(time=0)) / mean for curve in kept]
-
-
-def _norms(results: Results, experiment: str, ax: Axes) -> None:
-    """Draws growth over time, on the axis that holds both variances."""
-    time, grown, kept = _growth(results, experiment)
-    layers = grown["layer"].values
+    time, layers = cell.flow_time, norms["layer"].values
     colours = style.sequential(len(layers) + 2)[: len(layers)]
-    for layer, colour in zip(layers, colours, strict=True):
-        ax.plot(time, grown.sel(layer=layer), **line(colour))
-    for curve in kept:
-        ax.plot(time, curve, **style.THEORY)
-    both = [_growth(results, name)[1] for name in VARIANCES]
-    low, high = min(float(x.min()) for x in both), max(float(x.max()) for x in both)
-    margin = 0.05 * (high - low)
-    first = time[int((abs(grown).max("layer") > BEGUN).argmax("time"))]
-    ax.set(xlabel=style.FLOW_TIME, xscale="log", ylabel="growth of norm (mean at end: 1)")
-    ax.set(xlim=(first, style.settling_time(grown, time)), ylim=(low - margin, high + margin))
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.axhline(1, **style.GUIDE)
-    label_ends(
-        ax,
-        [
-            (float(grown.sel(layer=layer)[-1]), f"$|W_{layer}|$", colour)
-            for layer, colour in zip(layers, colours, strict=True)
-        ],
-    )
+    end = style.settling_time(norms, time)
+    for index, (layer, colour) in enumerate(zip(layers, colours, strict=True)):
+        ax.plot(time, norms.sel(layer=layer), **line(colour))
+        # Marks of different layers stand at different times, as their lines are close.
+        at = end * (np.arange(MARKED) + (index + 0.5) / len(layers)) / MARKED
+        marks = {"color": colour, "marker": style.marker(index), "markersize": 4, "linestyle": ""}
+        height = np.interp(at, time, norms.sel(layer=layer))
+        ax.plot(at, height, label=f"layer {layer}", zorder=4, **marks)
+    for difference in trace.cumsum("pair").transpose("pair").values:
+        ax.plot(time, (norms.isel(layer=0) ** 2 + float(difference)) ** 0.5, **style.THEORY)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="layer norm $|W|$")
+    margin = 0.1 * float(norms.max() - norms.min())
+    ax.set(xlim=(0, end), ylim=(float(norms.min()) - margin, float(norms.max()) + margin))
+    return norms.isel(time=int(np.searchsorted(time.values, end)) - 1), colours

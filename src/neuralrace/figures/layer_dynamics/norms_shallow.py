@@ -23,6 +23,8 @@ from neuralrace.theory.growth_bound import QUOTED_KAPPA1, QUOTED_KAPPA2
 
 FIRST, SECOND, PRODUCT, NORMS, TARGET = (style.categorical(index) for index in (0, 1, 2, 3, 4))
 """Colours of the paper: norms of both layers, of their product, their product, and the target."""
+TICKS = (0.5, 1, 2, 5, 10, 20)
+"""Ticks of the norms."""
 
 
 @Figure(
@@ -38,18 +40,19 @@ FIRST, SECOND, PRODUCT, NORMS, TARGET = (style.categorical(index) for index in (
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Ranges, theory and what the paper reads."""
+    """Simulation, theory and what the paper reads."""
     return [
+        style.handle("simulation", color="0.4", **style.SIMULATION),
         style.BAND,
         style.handle("theory", **style.THEORY),
-        style.handle("Basu et al., as read", **style.PAPER),
+        style.handle("Basu et al., from Fig. 1", **style.PAPER),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Frobenius norms of both layers, of their product, and the product of their norms, in the run
     whose layers start as far apart as in the median one; dashed is the bound of eq. 17, with the
-    constants that the paper quotes.
+    constants that the paper quotes. The axis is logarithmic, as the bound is far above the norms.
     """
     cell = networks(results, "growth")[0]
     time, norms = cell.flow_time, cell.get("trajectory", "layer_norm").isel(init_scale=0)
@@ -69,15 +72,17 @@ def panel_a(results: Results, ax: Axes) -> None:
         (float(bound.isel(last)), "bound,\neq. 17", "black"),
     ]
     for curve, colour, name, width in (
-        (second, SECOND, "$|W_2|$", 4.5),
-        (first, FIRST, "$|W_1|$", 1.5),
+        (second, SECOND, "$|W_2|$ (wide)", 4.5),
+        (first, FIRST, "$|W_1|$ (thin)", 1.5),
         (product, PRODUCT, "$|W_2W_1|$", 3),
         (factors, NORMS, "$|W_1||W_2|$", 3),
     ):
         ax.plot(time, curve, **line(colour, width))
         ends.append((float(curve.isel(last)), name, colour))
     ax.set(xlabel=style.FLOW_TIME, ylabel="Frobenius norm", xlim=(0, end))
-    ax.set_ylim(0, 1.05 * max(target, float(factors.max()), float(bound.max())))
+    ax.set(yscale="log", ylim=(None, 1.4 * max(target, float(bound.max()))))
+    ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    ax.minorticks_off()
     label_ends(ax, ends)
     ax.set_title("Both layers grow together, below the bound")
 
@@ -97,35 +102,36 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.over_seeds(ax, time, gap / start, color="0.4")
     ax.plot(time, (trace / total / start).mean("seed"), **style.THEORY)
     ax.axhline(1, **style.PAPER)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="gap $||W_2| - |W_1||$ over start", ylim=(0, None))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="gap $||W_2| - |W_1||$ / start", ylim=(0, None))
     ax.set_xlim(0, _end(norms, time))
-    label(ax, _end(norms, time), 1, "as read", "0.35")
-    ax.set_title("They come closer as they grow")
+    label(ax, _end(norms, time), 1, "Basu et al.", "0.35")
+    ax.set_title("They mostly come closer as they grow")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     r"""What the constants of eq. 17 are the least of: :math:`|\Sigma|/|P|` for
     :math:`\kappa_1` and :math:`|P|/U` for :math:`\kappa_2`, with the product :math:`P = W_2W_1` and
-    the strength :math:`U`; mean and range over 60 runs. Dotted are the values that the paper reads.
+    the strength :math:`U`, the square of the largest norm and the gap; mean and range over 60 runs.
+    Dotted are the values that the paper reads.
     """
     cell = networks(results, "growth")[0]
     time, target = cell.flow_time, np.linalg.norm(cell.data.sigma_yx)
     product = cell.get("metrics", "product_norm").isel(init_scale=0)
     strength = cell.get("metrics", "layer_strength").isel(init_scale=0)
     end = _end(product, time)
-    ends = []
+    kappa2 = "$\\kappa_2 = $ min $|P|/U$\n$P = W_2W_1$, $U$: strength"
     for ratio, colour, name, quoted in (
-        (target / product, "0.2", r"$\kappa_1$", QUOTED_KAPPA1),
-        (product / strength, "0.5", r"$\kappa_2$", QUOTED_KAPPA2),
+        (target / product, "0.2", r"$\kappa_1 = $ min $|\Sigma|/|P|$", QUOTED_KAPPA1),
+        (product / strength, "0.5", kappa2, QUOTED_KAPPA2),
     ):
         props: dict[str, Any] = {"color": colour}
         style.over_seeds(ax, time, ratio, **props)
         ax.axhline(quoted, **style.PAPER)
-        ends.append((float(ratio.isel(time=-1).mean()), name, colour))
-        ends.append((quoted, f"{name} as read", "0.35"))
-    ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end))
-    label_ends(ax, ends)
-    ax.set_title(r"$\kappa_2$ is smaller than read")
+        up = quoted == QUOTED_KAPPA1
+        style.note(ax, name, "upper right" if up else "lower right", color=colour)
+        label(ax, end, quoted, f"Basu et al.: {quoted:g}", "0.35", 3 if up else -3)
+    ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end), ylim=(0.02, 30))
+    ax.set_title(r"$\kappa_2$ is smaller than Basu et al. read")
 
 
 def _gap(norms: xr.DataArray) -> xr.DataArray:

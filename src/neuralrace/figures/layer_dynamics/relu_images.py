@@ -63,13 +63,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     if float(time[-1]) > SINCE:
         at = {"transform": ax.get_xaxis_transform(), "va": "center"}
         ax.text(1.03 * SINCE, 0.63, "Basu et al.:\nalike from here on", **at)
+    style.note(ax, "bands: range of 10 runs", "lower right")
     ax.set_title("Inner layers grow alike from the start")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Growth of each layer in ten parts of training, per 1000 steps, means over 10 runs.
 
-    Where layers grow alike a column has one colour.
+    Where layers grow alike a column has one colour; the dotted line is as in a.
     """
     norms = _norms(_cell(results))
     time, layers = norms["time"], norms["layer"].values
@@ -79,12 +80,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     rates, edge = 1000 * growth / np.diff(steps), [*(layers - 0.5), layers[-1] + 0.5]
     image = ax.pcolormesh(steps, edge, rates, norm=LogNorm(), cmap=style.HEAT)
     ax.set_yticks(layers, layers)
-    _time(time, ax)
+    _time(time, ax, "white")
     ax.set(ylabel="layer")
     ax.tick_params(length=0)
     bar = ax.figure.figure.colorbar(image, cax=ax.inset_axes((1.03, 0, 0.035, 1)))
     bar.set_label("growth per 1000 steps")
-    ax.set_title("Alike: one colour in each column")
+    ax.set_title("Inner layers share one colour per column")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -107,7 +108,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set(yscale="log", ylabel="gap of growth rates, layers 4 to 6")
     label_ends(ax, ends)
     _time(gap["time"], ax)
-    ax.set_title("The gap vanishes only as growth stops")
+    if float(gap["time"][-1]) > SINCE:
+        at = {"transform": ax.get_xaxis_transform(), "va": "top"}
+        ax.text(1.03 * SINCE, 0.99, "Basu et al.:\nalike from here on", **at)
+    style.note(ax, "bands: range of\npairs and 10 runs", "lower left")
+    ax.set_title("Relative gap stays, absolute gap vanishes")
 
 
 def _cell(results: Results) -> CellResults:
@@ -119,8 +124,8 @@ def _norms(cell: CellResults) -> xr.DataArray:
     return cell.get("trajectory", "layer_norm").isel(init_scale=0)
 
 
-def _time(time: xr.DataArray, ax: Axes) -> None:
+def _time(time: xr.DataArray, ax: Axes, colour: str = "0.35") -> None:
     """The time axis, with the step from which the paper finds equal growth."""
     if float(time[-1]) > SINCE:
-        ax.axvline(SINCE, **style.PAPER)
+        ax.axvline(SINCE, **style.PAPER | {"color": colour})
     ax.set(xlabel=f"training time ({time.attrs['units']})", xlim=(0, float(time[-1])))
