@@ -6,7 +6,7 @@ predicting localisation empty; the flow is ours. It takes what a unit receives t
 one of the inputs, which is exact for Gaussian classes. For the longer length at :math:`y = 1` it
 ends at one bump from all starts where inputs saturate, and at a flat field where they are Gaussian.
 In the other order it localises late, to confined oscillations that depend on the start, and is not
-reliable. In the network of twelve units its mean bump is nearly that of training, a little narrower.
+reliable. In the network of twelve units its mean bump is a little narrower than that of training.
 """
 
 from collections.abc import Sequence
