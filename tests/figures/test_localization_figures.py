@@ -267,8 +267,8 @@ def test_marginals_are_drawn_at_their_kurtosis(results: Results):
         (marginals.panel_b, "localised_share"),
         (marginals.panel_c, "participation_ratio"),
     ):
-        (ax,) = drawn(panel, results)
-        shown = sorted(points(ax).tolist())
+        axes = drawn(panel, results)
+        shown = sorted(point for ax in axes for point in points(ax).tolist())
         expected = [
             (kurtosis[receptive_fields.marginal_name(cell)], float(means(cell, measure)))
             for cell in cells
@@ -276,7 +276,7 @@ def test_marginals_are_drawn_at_their_kurtosis(results: Results):
         np.testing.assert_allclose(shown, sorted(expected))
         assert shown[-1][0] == pytest.approx(3)
     fields = drawn(marginals.panel_a, results)
-    names = [ax.get_xlabel().partition("\n")[0] for ax in fields]
+    names = [ax.get_title().partition("\n")[0] for ax in fields]
     written = [round(kurtosis[name], 1) for name in names]
     assert written == sorted({round(value, 1) for value in kurtosis.values()})
     assert {"Gaussian", "Laplace"} <= set(names)
