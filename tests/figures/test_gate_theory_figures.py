@@ -234,14 +234,6 @@ def test_gates_of_relu_networks_are_from_the_same_task(results_of):
         np.testing.assert_allclose(points(coupling, marker), np.reshape(shown, (-1, 2)))
 
 
-def test_losses_that_equation_17_does_not_leave_are_named(results_of):
-    results = results_of("localization/gating")
-    (losses,) = drawn(gating.panel_b, results)
-    printed = [cell.metrics["equation_loss"].sel(equation="17") for cell in results.cells("gating")]
-    nothing = all(abs(loss).max() < gating.NOTHING for loss in printed)
-    assert any("no loss in any row" in text.get_text() for text in losses.texts) == nothing
-
-
 def test_gates_are_drawn_by_scheme(results_of):
     results = results_of("localization/gating")
     (ax,) = drawn(gating.panel_a, results)

@@ -172,4 +172,4 @@ def _loss(results: Results, ax: Axes, index: int) -> None:
     ax.set(xlim=(0, style.settling_time(loss, cell.flow_time)), ylim=(0, 0.4))
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss" if index == 0 else "")
     ax.locator_params(axis="y", nbins=4)
-    ax.set_title(f"{name}: corrected form holds")
+    ax.set_title(f"{name}: correction holds")

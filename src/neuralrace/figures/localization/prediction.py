@@ -35,7 +35,7 @@ HEADING: dict[str, Any] = {"color": "0.4", "va": "center", "fontsize": 6.5, "lin
 @Figure(
     layout="abc",
     height=3.9,
-    widths=(1.35, 1.5, 1.5),
+    widths=(1.25, 1.4, 1.55),
     cf={"a": "sec. 2.2", "b": "sec. 2"},
     reads={
         "prediction": {
