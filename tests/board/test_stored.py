@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from builders import REPOSITORY
@@ -43,6 +44,15 @@ def test_every_solution_of_the_released_board_exists_and_every_baseline_is_on_it
     }
     assert entries <= {*SOLUTIONS, *BASELINES}
     assert set(BASELINES) <= entries
+
+
+def test_entries_have_the_order_of_a_board_that_is_not_stored():
+    losses = stored_board(RELEASED)["summary"]["loss_error"].sel(statistic="mean")
+    baselines = [name in BASELINES for name in losses["entry"].values]
+    assert baselines == sorted(baselines)
+    known = losses.notnull().transpose("entry", "task").values
+    first_task = known[~np.array(baselines)].argmax(axis=1)
+    assert first_task.tolist() == sorted(first_task)
 
 
 def test_findings_came_out_as_they_are_known_to():

@@ -87,25 +87,26 @@ def test_mean_field_flow_is_compared_with_training(results_of):
         ("D", [float(cell.metrics["predicted_localised_share"].sel(at).mean()) for cell in cells]),
     ):
         expected = np.stack([values, np.arange(len(cells))], axis=1)
+        expected[-1, 1] += one_unit.GAP
         np.testing.assert_allclose(points(shares, marker), expected)
+    medians = [cell.metrics["field_overlap"].sel(at)[0].median() for cell in cells]
+    np.testing.assert_allclose(points(cosines, "|")[:, 0], medians)
     dots = [line.get_xydata() for line in cosines.lines if line.get_marker() == "o"]
-    for row, (shown, cell) in enumerate(zip(dots, cells, strict=True)):
+    for shown, cell in zip(dots, cells, strict=True):
         np.testing.assert_allclose(shown[:, 0], cell.metrics["field_overlap"].sel(at)[0])
-        assert set(shown[:, 1]) == {row}
+        assert len(set(shown[:, 1])) == 1
 
 
 def test_the_typical_field_and_its_flow_are_moved_together(results_of):
     results = results_of("localization/one_unit")
-    single = [cell for cell in results.cells("one_unit") if "gain" not in one_unit._name(cell)]
-    axes = [*drawn(one_unit.panel_a, results), *drawn(one_unit.panel_b, results)]
-    axes = [ax for ax in axes if ax.has_data()]
-    for ax, cell in zip(axes, [*single, *results.cells("prediction")], strict=True):
-        learned = cell.trajectory["weight_1"].isel(init_scale=0, snapshot=-1).values
-        theory = cell.theory["receptive_fields"].sel(solution="mean_field")[0].values
-        learned, theory = (each.reshape(-1, each.shape[-1]) for each in (learned, theory))
-        learned, theory = (
-            each / np.abs(each).max(axis=1, keepdims=True) for each in (learned, theory)
-        )
+    single = [
+        cell
+        for cell in results.cells("one_unit")
+        if not 0 < one_unit._gain(cell) < one_unit.SATURATING
+    ]
+    axes = [ax for ax in drawn(one_unit.panel_a, results) if ax.has_data()]
+    for ax, cell in zip(axes, single, strict=True):
+        learned, theory = one_unit._both(cell)
         shown, flow = (line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2)
         assert shown[len(shown) // 2] == pytest.approx(1)
         moves = [
@@ -115,9 +116,27 @@ def test_the_typical_field_and_its_flow_are_moved_together(results_of):
             for sign in (1, -1)
         ]
         assert any(np.allclose(a, shown) and np.allclose(b, flow) for a, b in moves)
+        cosine = shown @ flow / np.linalg.norm(shown) / np.linalg.norm(flow)
+        assert ax.get_title().endswith(f"cosine {cosine:.2f}")
+        cosines = cell.metrics["field_overlap"].sel(solution="mean_field")[0].values
+        assert cosine == pytest.approx(np.sort(cosines)[len(cosines) // 2], abs=1e-4)
         low, high = ax.get_ylim()
         assert low < min(*shown, *flow)
         assert high > max(*shown, *flow)
+
+
+def test_fields_of_a_network_and_its_flow_are_means_over_units(results_of):
+    results = results_of("localization/one_unit")
+    (cell,) = results.cells("prediction")[:1]
+    (ax,) = (ax for ax in drawn(one_unit.panel_b, results) if ax.has_data())
+    shown = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
+    learned = cell.trajectory["weight_1"].isel(init_scale=0, snapshot=-1).values
+    theory = cell.theory["receptive_fields"].sel(solution="mean_field")[0].values
+    for line, fields in zip(shown, (learned, theory), strict=True):
+        fields = receptive_fields.centred(fields.reshape(-1, fields.shape[-1]))
+        np.testing.assert_allclose(
+            line, (fields / fields.max(axis=1, keepdims=True)).mean(axis=0), rtol=1e-5, atol=1e-7
+        )
 
 
 def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):
@@ -129,9 +148,14 @@ def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):
         expected = np.stack([interval, means(cell, "refresh_error")], axis=1)
         np.testing.assert_allclose(points(distance, marker), expected)
     (ax,) = drawn(evolving.panel_b, results)
-    (level,) = (line.get_ydata() for line in ax.lines if list(line.get_xdata()) == [0, 1])
-    np.testing.assert_allclose(points(ax)[:, 1], means(cells[-1], "refresh_localised_share"))
-    assert level == pytest.approx([float(means(cells[-1], "localised_share"))] * 2)
+    cell = cells[-1]
+    (shown,) = (line.get_ydata() for line in ax.lines if line.get_marker() == "s")
+    np.testing.assert_allclose(shown, means(cell, "refresh_localised_share"))
+    assert points(ax, "D")[0, 1] == pytest.approx(float(means(cell, "localised_share")))
+    runs = np.array([line.get_ydata() for line in ax.lines if line.get_marker() == "None"]).T
+    refreshed = cell.metrics["refresh_localised_share"][0].transpose("refreshes", "seed")
+    np.testing.assert_allclose(runs[:-1], refreshed)
+    np.testing.assert_allclose(runs[-1], cell.metrics["localised_share"][0])
     (line,) = (line for line in distance.lines if line.get_color() == GUIDE["color"])
     (x, y), end = line.get_xydata()
     assert y == pytest.approx(means(cells[0], "refresh_error")[-1])
@@ -210,14 +234,6 @@ def test_gates_of_relu_networks_are_from_the_same_task(results_of):
         np.testing.assert_allclose(points(coupling, marker), np.reshape(shown, (-1, 2)))
 
 
-def test_losses_that_equation_17_does_not_leave_are_named(results_of):
-    results = results_of("localization/gating")
-    (losses,) = drawn(gating.panel_b, results)
-    printed = [cell.metrics["equation_loss"].sel(equation="17") for cell in results.cells("gating")]
-    nothing = all(abs(loss).max() < gating.NOTHING for loss in printed)
-    assert any("no loss in any row" in text.get_text() for text in losses.texts) == nothing
-
-
 def test_gates_are_drawn_by_scheme(results_of):
     results = results_of("localization/gating")
     (ax,) = drawn(gating.panel_a, results)
@@ -240,7 +256,7 @@ def test_parts_are_drawn_with_their_distance_from_a_diagonal(results_of):
         for text, name in zip(row, measures, strict=True):
             off = float(means(cell, name))
             diagonal = off < fourier.NONE
-            assert text == ("diagonal" if diagonal else f"{off:.0%} off-diagonal")
+            assert text in (["diagonal", "zero"] if diagonal else [f"{off:.0%} off-diagonal"])
     for ax in axes:
         (image,) = ax.get_images()
         shades = np.asarray(image.get_array())

@@ -69,19 +69,28 @@ def board(cells: Iterable[CellResults]) -> xr.DataTree:
     for cell in cells:
         by_task.setdefault(cell.name.split("/")[1], []).append(cell)
     tasks = {name: _task(name, members) for name, members in by_task.items()}
-    summary = xr.concat(
-        [_summary(task) for task in tasks.values()],
-        xr.IndexVariable("task", list(tasks)),
-        join="outer",
-    )
-    known = summary["loss_error"].sel(statistic="mean").notnull().transpose("entry", "task")
-    first_task = dict(zip(known["entry"].values, known.values.argmax(axis=1), strict=True))
-    order = sorted(first_task, key=lambda name: (name in BASELINES, first_task[name], name))
+    summary = all_tasks({name: _summary(task) for name, task in tasks.items()})
     first = next(iter(by_task.values()))[0]
-    tree = xr.DataTree.from_dict({SUMMARY: _described(summary.sel(entry=order)), **tasks})
+    tree = xr.DataTree.from_dict({SUMMARY: _described(summary), **tasks})
     title = "Board of the benchmark of theories"
     tree.attrs = {"title": title, "version": VERSION, "versions": first.metrics.attrs["versions"]}
     return tree
+
+
+def all_tasks(summaries: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Scores of all tasks, (task, entry, statistic).
+
+    Theories are in the order of the first task whose loss they predict; baselines come last.
+
+    Args:
+        summaries: scores of each task, (entry, statistic), by name.
+    """
+    names = xr.IndexVariable("task", list(summaries))
+    summary = xr.concat(list(summaries.values()), names, join="outer")
+    known = summary["loss_error"].sel(statistic="mean").notnull().transpose("entry", "task")
+    first_task = dict(zip(known["entry"].values, known.values.argmax(axis=1), strict=True))
+    order = sorted(first_task, key=lambda name: (name in BASELINES, first_task[name], name))
+    return summary.sel(entry=order)
 
 
 def tasks_of(board: xr.DataTree) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from neuralrace.board.build import STATISTICS, SUMMARY, tasks_of
+from neuralrace.board.build import STATISTICS, SUMMARY, all_tasks, tasks_of
 from neuralrace.claims.judge import FindingRow
 from neuralrace.claims.table import read_findings
 from neuralrace.errors import UserError
@@ -74,12 +74,11 @@ def stored_board(path: Path) -> xr.DataTree:
         content = json.loads(path.read_text(encoding="utf-8"))
         tasks, _ = content.pop("tasks"), content.pop("findings")
         nodes = {name: _task(task) for name, task in tasks.items()}
-        summaries = [_summary(task["entries"]) for task in tasks.values()]
+        summaries = {name: _summary(task["entries"]) for name, task in tasks.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "`make board` writes it"
         raise UserError(f"is no board ({error})", file=path, remedy=remedy) from error
-    summary = xr.concat(summaries, xr.IndexVariable("task", list(tasks)), join="outer")
-    tree = xr.DataTree.from_dict({SUMMARY: summary, **nodes})
+    tree = xr.DataTree.from_dict({SUMMARY: all_tasks(summaries), **nodes})
     tree.attrs = content
     return tree
 

@@ -1,6 +1,7 @@
 """Pictures of the benchmark's board: all entries on all tasks, and the map of one entry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from matplotlib.patches import Patch, Rectangle
 from neuralrace.board.build import BASELINES, GOOD, SUMMARY, tasks_of
 from neuralrace.errors import UserError
 from neuralrace.figures import maps, style
+from neuralrace.metrics.benchmark import OTHER_SEEDS
 
 LEVELS = (0, 0.01, 0.03, GOOD, 0.3, 1)
 """Ends of the classes of errors, each with a colour; larger errors have the last one."""
@@ -28,54 +30,76 @@ with style.rc_context():
         facecolor="white", edgecolor="0.7", hatch="////", label="does not apply", linewidth=0
     )
     EMPTY = Patch(facecolor="0.94", label="does not apply, or predicts no loss", linewidth=0)
-    BEST: dict[str, Any] = {"fill": False, "edgecolor": style.categorical(4), "linewidth": 1.5}
-    BEST_HANDLE = Patch(label="best theory of a task", **BEST)
+    BEST: dict[str, Any] = {"fill": False, "linewidth": 1.8, "zorder": 4} | maps.HALO
+    CLOSER: dict[str, Any] = BEST | {"linewidth": 0.7}
+    FRAMES = (
+        Patch(label="best theory of a task", **BEST),
+        Patch(label="other seeds are closer than the best theory", **CLOSER),
+    )
+    NONE: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 90, "color": "0.35"}
+    NONE |= {"bbox": {"facecolor": EMPTY.get_facecolor(), "linewidth": 0, "pad": 1.5}}
     CONTOUR = style.handle("error of a tenth", color="black", linewidth=0.9)
     AT_START = style.handle("error of a tenth before the first step", **style.THEORY)
-    """Legend handles."""
+    """Frames, text of a column without theory, and legend handles."""
 
 
 def draw_board(board: xr.DataTree) -> Figure:
     """Loss error of every entry on every task, the median over the task's grid.
 
     Dark is good. Light grey: the entry does not apply, or does not predict the loss. Frames are
-    around the theory with the least error on a task; baselines have none.
+    around the theory with the least error on a task, and around runs from other seeds that are
+    closer than every theory. Rows of theories are in groups by the family of their first task.
 
     Args:
         board: result of `neuralrace.board.build.board`.
     """
     loss = board[SUMMARY]["loss_error"].sel(statistic="mean").dropna("entry", how="all")
     table = loss.transpose("entry", "task").sel(task=tasks_of(board))
+    entries = [str(name) for name in table["entry"].values]
+    tasks = {name: board[name].attrs for name in map(str, table["task"].values)}
+    baseline = np.array([name in BASELINES for name in entries])
+    errors = np.where(np.isfinite(table.values), table.values, np.inf)
+    theories = np.where(baseline[:, None], np.inf, errors)
+    predicted = np.isfinite(theories)
     with style.rc_context():
-        figure = style.Canvas(figsize=(style.PAGE, 1.5 + ROW * table.sizes["entry"]))
+        figure = style.Canvas(figsize=(style.PAGE, 1.7 + ROW * len(entries)))
         ax = figure.subplots()
-        image = _errors(ax, table.values, list(table["entry"].values), list(table["task"].values))
+        image = _errors(ax, table.values, entries, [_short(*task) for task in tasks.items()])
+        ax.set_facecolor(EMPTY.get_facecolor())
         for row, column in np.argwhere(np.isfinite(table.values)):
             error = float(table.values[row, column])
-            ink = "black" if error >= GOOD else "white"
             text = f"{error:.2f}".lstrip("0") if error < LEVELS[-1] else ">1"
-            ax.text(column, row, text, color=ink, ha="center", va="center", fontsize=6)
-        ax.set_facecolor(EMPTY.get_facecolor())
-        theories = np.array([name not in BASELINES for name in table["entry"].values])
-        errors = np.where(theories[:, None] & np.isfinite(table.values), table.values, np.inf)
-        for column in np.flatnonzero(np.isfinite(errors).any(axis=0)):
-            place = (column - 0.5, int(errors[:, column].argmin()) - 0.5)
-            ax.add_patch(Rectangle(place, 1, 1, zorder=4, **BEST))
+            style.write_entry(ax, image, (row, column), min(error, LEVELS[-1]), text)
+        heads = ["drawn for this board" if a["held_out"] else a["family"] for a in tasks.values()]
+        above = {"transform": ax.get_xaxis_transform(), "va": "bottom", "ha": "center"}
+        for start, end in pairwise([-0.5, *_changes(heads), len(heads) - 0.5]):
+            ax.text((start + end) / 2, 1.006, heads[round(start + 0.5)], fontsize=6, **above)
+            ax.axvline(end, color="black", linewidth=0.6)
+        families = [attrs["family"] for attrs in tasks.values()]
+        groups = ["" if base else families[row.argmax()]
+                  for base, row in zip(baseline, predicted, strict=True)]  # fmt: skip
+        for place in _changes(groups):
+            ax.axhline(place, color="black", linewidth=0.6)
+        for place in _changes(baseline):
+            ax.axhline(place, color="black", linewidth=1.6)
+        for column, known in enumerate(predicted.any(axis=0)):
+            best = int(theories[:, column].argmin())
+            if not known:
+                ax.text(column, (~baseline).sum() / 2 - 0.5, "no theory predicts the loss", **NONE)
+            else:
+                ax.add_patch(Rectangle((column - 0.5, best - 0.5), 1, 1, **BEST))
+            if known and OTHER_SEEDS in entries:
+                row = entries.index(OTHER_SEEDS)
+                if errors[row, column] < theories[best, column]:
+                    ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **CLOSER))
         ax.tick_params(axis="x", rotation=90)
         ax.tick_params(length=0)
-        ax.set_ylabel("theories, and baselines below the line")
-        ax.set_xlabel("tasks by family; on the right those drawn for this board")
-        for attribute, width in (("family", 0.6), ("held_out", 1.2)):
-            groups = [board[str(name)].attrs[attribute] for name in table["task"].values]
-            for place in _changes(groups):
-                ax.axvline(place, color="black", linewidth=width)
-        for place in _changes([name in BASELINES for name in table["entry"].values]):
-            ax.axhline(place, color="black", linewidth=1.2)
-        holds = int((errors.min(axis=0) < GOOD).sum())
-        count = table.sizes["task"]
-        ax.set_title(f"A theory predicts the loss within a tenth on {holds} of {count} tasks")
-        figure.legend(handles=[BEST_HANDLE, EMPTY], loc="outside lower left", ncols=2)
-        label = "error of the loss, median over the grid of a task"
+        ax.set_ylabel("theories, and baselines below the thick line")
+        ax.set_xlabel("tasks by family")
+        holds = int((theories.min(axis=0) < GOOD).sum())
+        ax.set_title(f"A theory holds on {holds} of {len(tasks)} tasks", pad=13)
+        figure.legend(handles=[*FRAMES, EMPTY], loc="outside lower left", ncols=3)
+        label = f"error of the loss, median over the grid of a task; a theory holds below {GOOD:g}"
         figure.colorbar(image, ax=ax, label=label, pad=0.01, aspect=40)
     return figure
 
@@ -156,6 +180,13 @@ def _errors(
     image = style.heat(ax, np.minimum(errors, LEVELS[-1]), 0, 1, rows, columns)
     image.set_norm(BoundaryNorm(LEVELS, image.get_cmap().N))
     return image
+
+
+def _short(task: str, attrs: Mapping[str, Any]) -> str:
+    """Name of a task below the name of its family, or of those that were drawn."""
+    if attrs["held_out"]:
+        return task.replace("_drawn", "").replace("_", " ")
+    return task.removeprefix(f"{attrs['family']}_").replace("_", " ")
 
 
 def _changes(groups: Sequence[Any]) -> list[float]:

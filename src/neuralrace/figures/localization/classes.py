@@ -1,8 +1,8 @@
 r"""Shares of localised and oscillating units by activation, lengths, loss and gain.
 
 Bars are shares of units at the end of training, means over five runs; the left bars are those whose
-longer correlation length has :math:`y = 1`. Of the black lines, ranges over the runs, the upper one
-is where the localised units end and the lower one where the oscillating ones begin. The notes have
+longer correlation length has :math:`y = 1`. Black lines are ranges over the runs of where localised
+units end and where oscillating ones begin. The notes have
 ReLU networks localise if :math:`\xi_1 > \xi_2` and oscillate at short range otherwise, with squared
 error or cross-entropy, with biases or without, and sigmoid networks do as erf networks do but need
 their biases. They tell the classes by eye. Here they follow from the window that holds 90% of a
@@ -21,6 +21,7 @@ from neuralrace.figures.receptive_fields import (
     class_handles,
     class_shares,
     draw_shares,
+    lengths_label,
     marginal_name,
     process,
 )
@@ -52,7 +53,7 @@ ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
 )
 def legend(results: Results) -> style.Handles:
     """Classes, and the lines of ranges."""
-    return [*class_handles(), style.handle("range over runs", **RANGES[-1])]
+    return [*class_handles(), style.handle("range of a boundary over runs", **RANGES[-1])]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -62,7 +63,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         return " and ".join(f"{xi:g}" for xi in sorted(process(cell).xi, reverse=True))
 
     ax.set_title(r"ReLU units localise if $\xi_1 > \xi_2$")
-    _bars(ax, _by_name(results.cells("relu"), lambda cell: rf"$\xi$ = {lengths(cell)}"))
+    _bars(ax, _by_name(results.cells("relu"), lambda cell: rf"$\xi$ = {lengths(cell)}"), False)
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -70,8 +71,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     trained readout.
     """
     cells = [*results.cells("relu_biases"), *results.cells("trained_readout")]
-    ax.set_title("ReLU units do not localise with trained readout")
-    _bars(ax, _by_name(cells, _variety))
+    ax.set_title("Only a trained readout prevents bumps")
+    _bars(ax, _by_name(cells, _variety), False)
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -79,7 +80,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     names = ("erf", "erf_offset", "sigmoid", "erf_without_biases", "sigmoid_without_biases")
     cells = [cell for name in names for cell in results.cells(name)]
     gain = marginal_name(results.cells("relu")[0])
-    ax.set_title("erf and sigmoid units need biases to localise")
+    ax.set_title("erf, sigmoid units hardly localise without biases")
     _bars(ax, _by_name([cell for cell in cells if marginal_name(cell) == gain], _activation))
 
 
@@ -131,8 +132,11 @@ def _activation(cell: CellResults) -> str:
     return f"{network.activation}{offset}" if network.bias else f"{network.activation}, no biases"
 
 
-def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]]) -> None:
-    """Draws a bar for each row and order of the lengths, with ranges of the borders in it."""
+def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]], labelled: bool = True) -> None:
+    """Draws a bar for each row and order of the lengths, with ranges of the borders in it.
+
+    Beside the rows stands their gain, and above them their lengths, if they have the same.
+    """
     orders = [first for first in ORDERS if any(first in cells for cells in rows.values())]
     axes = style.split(ax, 1, len(orders))[0]
     for number, (part, longer_first) in enumerate(zip(axes, orders, strict=True)):
@@ -144,17 +148,20 @@ def _bars(ax: Axes, rows: Mapping[str, Mapping[bool, CellResults]]) -> None:
         )
         part.tick_params(axis="y", length=0)
         part.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        part.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5), xlabel="share of units")
-        part.set_title(ORDERS[longer_first], loc="center")
+        part.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5))
+        part.set_xlabel("share of units" if labelled else "")
+        shown = [cells[longer_first] for cells in rows.values() if longer_first in cells]
+        lengths = {lengths_label(cell) for cell in shown}
+        same = f": {next(iter(lengths))}" if len(lengths) == 1 else ""
+        part.set_title(f"{ORDERS[longer_first]}{same}", loc="center")
+        if not number:
+            part.set_ylabel(marginal_name(shown[0]))
 
 
 def _bar(ax: Axes, cell: CellResults, row: int) -> None:
     """Draws the shares of a cell, and their ranges."""
     draw_shares(ax, cell, row, height=0.78)
     shares = class_shares(cell)
-    for position, ends in (
-        (row - 0.15, shares["localised"]),
-        (row + 0.15, 1 - shares["oscillating"]),
-    ):
+    for ends in (shares["localised"], 1 - shares["oscillating"]):
         for line in RANGES:
-            ax.plot([ends.min("seed"), ends.max("seed")], [position, position], **line)
+            ax.plot([ends.min("seed"), ends.max("seed")], [row, row], **line)

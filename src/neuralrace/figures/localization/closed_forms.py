@@ -50,7 +50,7 @@ SIZES = (3.0, 4.5, 6.0)
     layout="abc;ddd",
     height=4.2,
     heights=(1.0, 1.05),
-    cf={"a": "sec. 4.1", "b": "sec. 4.2", "c": "sec. 4.3", "d": "eqs. 7 to 31"},
+    cf={"a": "sec. 4.1", "b": "sec. 4.2", "c": "sec. 4.3", "d": "eqs. 7, 24, 30, 31"},
     reads={
         "closed_forms": {
             "trajectory": "loss pathway_maps",
@@ -63,8 +63,8 @@ def legend(results: Results) -> style.Handles:
     """Training, the closed form, and the notes."""
     return [
         style.handle("training", color=COLOUR, **style.SIMULATION),
-        style.handle("closed form, with the factor 1/K", **style.THEORY),
-        style.handle("notes, eq. 7 as printed", **style.PAPER),
+        style.handle("corrected closed form, with the factor 1/K", **style.THEORY),
+        style.handle("notes, eq. 7 as printed: ends elsewhere", **style.PAPER),
     ]
 
 
@@ -102,7 +102,6 @@ def panel_d(results: Results, ax: Axes) -> None:
         distance = metric(schemes[name][0], "written_error").sel(equation=equation)
         style.points(ax, row, distance, across=True, **PRINTED)
     ax.set(xscale="log", xlim=(1e-5, 3), xlabel="relative distance of weights at the end")
-
     ax.xaxis.set_minor_locator(NullLocator())
     ax.legend(handles=_marks(next(iter(schemes.values()))), loc="upper center")
 
@@ -145,7 +144,7 @@ def _equations(cell: CellResults) -> list[str]:
 
 
 def _marks(cells: Sequence[CellResults]) -> list[Artist]:
-    """Legend handles of corrected equations by learning rate, and of printed ones."""
+    """Legend handles of corrected equations by learning rate, of printed ones, and of ranges."""
     corrected = [
         style.handle(
             rf"corrected, steps of {learning_rate(cell):g} $\tau$",
@@ -154,7 +153,11 @@ def _marks(cells: Sequence[CellResults]) -> list[Artist]:
         )
         for size, cell in zip(SIZES, cells, strict=False)
     ]
-    return [*corrected, style.handle("as printed", linestyle="", **PRINTED)]
+    return [
+        *corrected,
+        style.handle("as printed", linestyle="", **PRINTED),
+        style.handle("range of runs", color=COLOUR, linewidth=0.8),
+    ]
 
 
 def _loss(results: Results, ax: Axes, index: int) -> None:
@@ -166,7 +169,7 @@ def _loss(results: Results, ax: Axes, index: int) -> None:
     style.over_seeds(ax, cell.flow_time, loss, color=COLOUR)
     ax.plot(cell.flow_time, theory.mean("seed"), **style.THEORY)
     ax.plot(cell.flow_time, written_loss(cell).mean(axis=0), **style.PAPER)
-    ax.set(xlim=(0, style.settling_time(loss, cell.flow_time)), ylim=(0, None))
+    ax.set(xlim=(0, style.settling_time(loss, cell.flow_time)), ylim=(0, 0.4))
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss" if index == 0 else "")
     ax.locator_params(axis="y", nbins=4)
-    ax.set_title(f"{name}: eq. 7 stalls")
+    ax.set_title(f"{name}: correction holds")

@@ -30,11 +30,17 @@ from neuralrace.results.cells import CellResults, Results
 
 SHOWN = 2
 """Number of samples of each class."""
+LINE, PALE = 1.2, 0.5
+"""Width of the lines of samples, and opacity of the second one."""
+REACH = 14
+"""Largest distance on the ring that is shown; further inputs are independent."""
 GAINS: tuple[dict[str, Any], ...] = (
     {"facecolor": "0.35", "edgecolor": "white", "hatch": "//////"},
     {"facecolor": "0.75"},
 )
 """Fills of the distributions of one input, at the higher and at the lower gain."""
+GAIN_NAMES = {"relu": (0.0, 0.6), "relu_low_gain": (2.1, 0.25)}
+"""Places of their names: between the peaks of the higher gain, and above the tail of the other."""
 BINS, STEEPEST = 48, 1.6
 """Number of bins of the histogram of an input, and its tallest bar: some densities diverge."""
 
@@ -52,7 +58,11 @@ def legend(results: Results) -> style.Handles:
         style.handle(f"$y$ = {target:g}", **props)
         for target, props in zip(_law(results.cells("relu")[0]).targets, SAMPLES, strict=True)
     ]
-    return [*classes, style.handle("closed form", **style.THEORY)]
+    return [
+        *classes,
+        style.handle("pale: another sample", color="0.3", alpha=PALE, linewidth=LINE),
+        style.handle("closed form", **style.THEORY),
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -83,17 +93,17 @@ def panel_d(results: Results, ax: Axes) -> None:
         cell = results.cells(name)[0]
         values, law = cell.data.x, process(cell).marginal
         heights, edges = np.histogram(values, bins=BINS, range=(-3, 3), density=True)
-        ax.stairs(
-            np.minimum(heights, STEEPEST), edges, fill=True, alpha=0.45, linewidth=0, **props,
-            label=f"{marginal_name(cell)}, excess kurtosis ${round(law.kurtosis, 1) + 0.0:g}$",
-        )  # fmt: skip
+        ax.stairs(np.minimum(heights, STEEPEST), edges, fill=True, alpha=0.45, linewidth=0, **props)
+        place, height = GAIN_NAMES[name]
+        kurtosis = f"${round(law.kurtosis, 1) + 0.0:g}$"
+        text = f"{marginal_name(cell)},\nexcess\nkurtosis\n{kurtosis}"
+        ax.text(place, height, text, ha="center", va="bottom", fontsize=6, linespacing=1.1)
         z = np.linspace(-3, 3, 601)
         x = law.transfer(z)
         slope = np.gradient(x, z)
         shown = norm.pdf(z) < STEEPEST * slope
         ax.plot(x[shown], norm.pdf(z[shown]) / slope[shown], **style.THEORY)
-    ax.legend(loc="upper center")
-    ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, 1.35 * STEEPEST))
+    ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, 1.06 * STEEPEST))
     ax.set_title("A high gain cuts off the tails")
 
 
@@ -105,8 +115,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     marks = {"color": "0.3", "linestyle": "", "marker": "o"}
     ax.legend(
         handles=[
-            style.handle(marginal_name(cell), fillstyle=fill, **marks)
-            for cell, fill in zip(cells, ("full", "none"), strict=True)
+            style.handle(f"{name}: {marginal_name(cell)}", fillstyle=fill, **marks)
+            for cell, fill, name in zip(cells, ("full", "none"), ("full", "hollow"), strict=True)
         ],
         loc="upper right",
     )
@@ -150,10 +160,11 @@ def _samples(cell: CellResults, ax: Axes, names: Sequence[str]) -> None:
         samples = members[len(members) // 4 :: len(members) // SHOWN][:SHOWN]
         positions = np.arange(1, x.shape[1] + 1)
         row.axhline(0, **style.GUIDE | {"linewidth": 0.5})
-        for sample, alpha in zip(samples, (1, 0.5), strict=False):
-            row.plot(positions, sample, color=props["color"], linewidth=1.2, alpha=alpha)
+        for sample, alpha in zip(samples, (1, PALE), strict=False):
+            row.plot(positions, sample, color=props["color"], linewidth=LINE, alpha=alpha)
         row.set(xlim=(1, x.shape[1]), ylabel=f"$y$ = {target:g}\n{name}")
         row.set_xticks([1, x.shape[1]])
+        row.set_yticks(sorted({0, *np.trunc(np.percentile(x, [2, 98]))}))
     rows[-1].set_xlabel(POSITION_LABEL)
 
 
@@ -164,6 +175,8 @@ def _moments(cell: CellResults, ax: Axes, **marks: Any) -> None:
     for target, closed, props in zip(law.targets, law.covariances, SAMPLES, strict=True):
         measured = around_ring(x[y == target])
         distance = np.arange(len(measured))
-        ax.plot(distance, measured, linestyle="", markersize=2.6, **props | marks)
+        thin = {"linestyle": "", "markersize": 3.2, "markeredgewidth": 0.7}
+        ax.plot(distance, measured, **thin | props | marks)
         ax.plot(distance, closed[0, : len(distance)], **style.THEORY)
     ax.set(xlabel="distance $d$ on the ring", ylabel=r"$\langle x_i x_{i+d} \rangle$")
+    ax.set(xlim=(-0.5, REACH + 0.5), xticks=range(0, REACH + 1, 2))

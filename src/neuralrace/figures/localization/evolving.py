@@ -6,7 +6,8 @@ leave their section on evolving gates empty, and propose gates that depend on ti
 with a differential equation that can still be solved. It is of first order in the interval: the
 grey line of slope 1 goes through the shortest interval of the shorter training. In the longer
 training fields localise. There gates change for long, and many refreshes are needed for as many
-fields to localise. Markers are means of five runs, and bars their ranges.
+fields to localise. Markers are means of five runs, bars their
+ranges, and thin lines single runs.
 """
 
 from typing import Any
@@ -15,8 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
-from neuralrace.figures import frozen_gates, style
-from neuralrace.figures.ends import label_ends
+from neuralrace.figures import style
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
@@ -26,11 +26,9 @@ MARKS: tuple[dict[str, Any], ...] = (
     {"color": COLOUR, "marker": "s"},
 )
 """Markers of trainings, the shortest first."""
-BESIDE: tuple[dict[str, Any], ...] = (
-    {"xytext": (4, -12), "ha": "left"},
-    {"xytext": (0, 12), "ha": "right"},
-)
-"""Places of their names, in points from their last markers."""
+NETWORK = style.COLOURS["relu"]
+RUN: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+"""Line of the runs from one seed."""
 
 
 @Figure(
@@ -45,23 +43,21 @@ BESIDE: tuple[dict[str, Any], ...] = (
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Nothing: markers and lines have their names beside them."""
+    """Nothing: panels have their own."""
     return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Distance of the weights from those of the ReLU network at the end, over their norm."""
     positions: list[float] = []
-    for cell, props, beside in zip(_cells(results), MARKS, BESIDE, strict=True):
+    for cell, props in zip(_cells(results), MARKS, strict=True):
         error = metric(cell, "refresh_error").transpose("refreshes", "seed")
         intervals = cell.get("metrics", "refresh_interval").values.tolist()
         mean = style.point_series(ax, intervals, error, **props)
-        longest = max(zip(intervals, mean, strict=True))
-        name = rf"training of {float(cell.flow_time[-1]):.3g} $\tau$"
-        ax.annotate(name, longest, textcoords="offset points", fontsize=6.5, **beside)
         if not positions:
             style.slope_one(ax, intervals, mean[-1] * max(intervals) / min(intervals))
-            ax.annotate("slope 1", (longest[0], mean[-1] * longest[0] / min(intervals)), (-4, 2),
+            end = max(intervals), mean[-1] * max(intervals) / min(intervals)
+            ax.annotate("slope 1", end, (-4, 2),
                         textcoords="offset points", ha="right", fontsize=6.5,
                         color="0.4")  # fmt: skip
         positions += intervals
@@ -70,32 +66,43 @@ def panel_a(results: Results, ax: Axes) -> None:
     style.loglog(ax, decades)
     ax.set(xlim=(decades[0], decades[-1]), ylim=(0.6 * ax.dataLim.minposy, None))
     ax.set(xlabel=r"flow time between refreshes ($\tau$)", ylabel="distance from the ReLU weights")
+    handles = [
+        style.handle(f"{_length(cell)}, range of runs", linewidth=0.8, **props)
+        for cell, props in zip(_cells(results), MARKS, strict=True)
+    ]
+    ax.legend(handles=handles, loc="lower right")
     ax.set_title("Distance shrinks linearly with short intervals")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of localised units by number of refreshes, in the longer training.
 
-    The line is the mean of the ReLU network, and the band its range.
+    Markers are means over runs. Lines join runs from the same weights, with any number of refreshes
+    and with the gates of the ReLU network, which change at every step.
     """
-    cell, props = _cells(results)[-1], MARKS[-1]
-    shares = metric(cell, "refresh_localised_share").transpose("refreshes", "seed")
-    numbers = shares["refreshes"].values.tolist()
-    means = style.point_series(ax, range(len(numbers)), shares, **props)
-    level = frozen_gates.draw_relu(ax, metric(cell, "localised_share"))
-    style.named_columns(ax, map(str, numbers))
-    within = rf"within {float(cell.flow_time[-1]):.3g} $\tau$"
-    ax.set(xlabel=f"refreshes of the gates {within}", ylabel="share of localised units")
-    ax.set_ylim(bottom=0)
-    most = means[int(np.argmax(numbers))]
-    label_ends(
-        ax,
-        [
-            (level, "ReLU network", frozen_gates.RELU["color"]),
-            (most, "refreshed gates", COLOUR),
-        ],
-    )
-    ax.set_title("Localisation takes many refreshes")
+    cell = _cells(results)[-1]
+    refreshed = metric(cell, "refresh_localised_share").transpose("refreshes", "seed")
+    numbers = refreshed["refreshes"].values.tolist()
+    network = metric(cell, "localised_share")
+    shares = np.vstack([refreshed.values, network.values])
+    ax.plot(np.arange(len(shares)), shares, **RUN)
+    ax.plot(np.arange(len(numbers)), refreshed.mean("seed"), linestyle="", **MARKS[-1])
+    ax.plot([len(numbers)], [float(network.mean())], linestyle="", marker="D", color=NETWORK)
+    style.named_columns(ax, [*map(str, numbers), "ReLU\nnetwork"])
+    ax.set(xlabel=f"refreshes of the gates in a {_length(cell)}", ylabel="share of localised units")
+    ax.set_ylim(0, 1.3 * shares.max())
+    marks = [
+        style.handle("refreshed gates, mean", linestyle="", **MARKS[-1]),
+        style.handle("ReLU networks, mean", linestyle="", marker="D", color=NETWORK),
+        style.handle("runs of one seed", **RUN),
+    ]
+    ax.legend(handles=marks, loc="upper left")
+    ax.set_title("More refreshes, more localised units")
+
+
+def _length(cell: CellResults) -> str:
+    """Length of a training."""
+    return rf"training of {float(cell.flow_time[-1]):.3g} $\tau$"
 
 
 def _cells(results: Results) -> list[CellResults]:

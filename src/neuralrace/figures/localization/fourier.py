@@ -28,9 +28,9 @@ from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.frozen_gates import gated_moments
 
 MISSED = {
-    "one gate": "one gate",
-    "all gates": "all gates",
-    "all gates, other start": "all gates, basis\nof another run",
+    "one gate": "one\ngate",
+    "all gates": "all\ngates",
+    "all gates, other start": "all gates,\nbasis of\nanother run",
 }
 NONE = 1e-10
 """Shares up to this value are rounding error."""
@@ -43,8 +43,8 @@ Matrix = Float[np.ndarray, "row column"]
 
 @Figure(
     layout="ab",
-    height=3.3,
-    widths=(2.0, 1.0),
+    height=3.9,
+    widths=(2.4, 1.0),
     cf={"a": "sec. 5", "b": "sec. 5"},
     reads={
         "ring": {"metrics": "block_circulance_other block_circulance_same joint_violation"},
@@ -69,19 +69,23 @@ def panel_a(results: Results, ax: Axes) -> None:
     for row, cell in zip(axes, cells, strict=True):
         moment = _moment(cell)
         for frame, (name, (part, measure)) in zip(row, PARTS.items(), strict=True):
-            image = _picture(frame, part(moment))
+            sizes = part(moment)
+            image = _picture(frame, sizes)
             off = cell.get("metrics", measure)
             missed = float(off.mean("seed"))
             diagonal = missed < NONE
-            frame.set_xlabel("diagonal" if diagonal else f"{missed:.0%} off-diagonal")
-            frame.xaxis.label.set_fontweight("bold" if diagonal else "normal")
+            kept = "diagonal" if sizes.any() else "zero"
+            frame.set_xlabel(kept if diagonal else f"{missed:.0%} off-diagonal")
+            frame.xaxis.label.set_fontweight("bold" if diagonal and sizes.any() else "normal")
+            if frame is row[-1]:
+                frame.spines[:].set(visible=True, linewidth=1.6)
             frame.set_title(name if frame in axes[0] else "", loc="center")
         row[0].set_ylabel(_name(cell).replace(", ", ",\n"))
     bar = ax.figure.colorbar(
         image, ax=axes, aspect=30, shrink=0.8, label="size of entry over the largest"
     )
     bar.set_ticks(range(-DECADES, 1), labels=[f"$10^{{{n}}}$" for n in range(-DECADES, 1)])
-    ax.set_title("Joint frequencies diagonalise all but half-spaces")
+    ax.set_title("Joint frequencies (framed) diagonalise all but half-spaces")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -92,13 +96,18 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = max(results.cells("evolving"), key=learning_rate)
     style.named_columns(ax, MISSED.values())
-    ax.set(ylim=(-0.02, 0.5), ylabel="off the diagonal in the basis of the start")
+    ax.set(ylim=(-0.02, 0.6), ylabel="ReLU network: off the diagonal in its first basis")
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    dots = {"color": style.COLOURS["relu"], "marker": "o", "alpha": 0.6, "clip_on": False}
     for column, moment in enumerate(MISSED):
-        dots = {"color": style.COLOURS["relu"], "marker": "o", "alpha": 0.6, "clip_on": False}
         missed = metric(cell, "basis_missed", moment=moment).round(10)
         style.single_runs(ax, column, missed, 0.2, **dots)
-    ax.set_title("Only one gate keeps its basis")
+    marks = [
+        style.handle("one run", linestyle="", **dots),
+        style.handle("median", color="0.2", linewidth=1.2),
+    ]
+    ax.legend(handles=marks, loc="upper left")
+    ax.set_title("One gate keeps its basis")
 
 
 def in_fourier_basis(moment: Float[np.ndarray, "input input"]) -> Float[np.ndarray, "input input"]:
@@ -157,7 +166,4 @@ def _picture(ax: Axes, sizes: Matrix) -> AxesImage:
     """Draws sizes of entries over the largest, on a logarithmic scale."""
     largest = sizes.max() or 1.0
     shades = np.log10(np.maximum(sizes / largest, 10.0**-DECADES))
-    if not sizes.any():
-        middle = {"transform": ax.transAxes, "ha": "center", "va": "center"}
-        ax.text(0.5, 0.5, "zero", color="white", **middle)
     return style.heat(ax, shades, -DECADES, 0, aspect="equal", cmap=style.HEAT)

@@ -27,6 +27,8 @@ FEW = 0.1
 """Gates are constant if at most this share flips, as in the claims."""
 TEXT = {"color": "0.4", "fontsize": 6.5}
 """Text at a guide."""
+KNEE = 0.75
+"""Share of the final flips at which a line has the name of its init scale beside it."""
 LOCALISED = {
     "marker": "D",
     "markersize": 5,
@@ -36,8 +38,8 @@ LOCALISED = {
 }
 """Marker of the time at which fields are half way to their final participation."""
 FATES: dict[str, dict[str, Any]] = {
-    "differ at the end": {"facecolor": style.COLOURS["relu"]},
-    "flip and return": {"facecolor": "0.7", "hatch": "////", "edgecolor": "white"},
+    "differ from\nthe start": {"facecolor": style.COLOURS["relu"]},
+    "flip and\nreturn": {"facecolor": "0.7", "hatch": "////", "edgecolor": "white"},
     "never flip": {"facecolor": "0.88"},
 }
 """What becomes of gates, and their bars, from below."""
@@ -67,7 +69,7 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Gates unlike those at the start over time, at the gain at which fields localise."""
+    """Gates that differ from the start over time, at the gain at which fields localise."""
     _flips(results.cells("gate_flips")[0], ax)
     ax.set_title("Gates flip, most of them before localisation")
 
@@ -107,11 +109,15 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Gates that differ between two times, at the higher gain and the largest init scale."""
     values = _first_layer(results.cells("gate_flips")[0], "gate_flips_between")
-    shown = values.sel(init_scale=values["init_scale"].max()).mean("seed")
+    scale = float(values["init_scale"].max())
+    shown = values.sel(init_scale=scale).mean("seed")
     time = shown[CLOCK]
     shades = ax.pcolormesh(time, time, shown, vmin=0, cmap=style.HEAT)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="flow time")
+    ax.set(xlabel=style.FLOW_TIME, ylabel=style.FLOW_TIME)
     ax.invert_yaxis()
+    setting = f"{marginal_name(results.cells('gate_flips')[0])},\ninit scale {scale:g}"
+    at = {"ha": "right", "va": "center", "transform": ax.transAxes}
+    ax.text(0.98, 0.36, setting, color="white", **at)
     ax.figure.colorbar(shades, ax=ax, label="gates that differ", aspect=14)
     ax.set_title("Gates flip early and hardly later")
 
@@ -122,19 +128,24 @@ def _first_layer(cell: CellResults, metric: str) -> xr.DataArray:
 
 
 def _flips(cell: CellResults, ax: Axes) -> None:
-    """Draws the share of gates unlike the start, by init scale, with theory on top."""
+    """Draws the share of gates that differ from the start, by init scale, with theory on top."""
     flips = _first_layer(cell, "gate_flip_fraction")
     predicted = cell.get("metrics", "predicted_gate_flips").mean("seed")
+    above = 7  # the first line, and the others below themselves
     for scale, props in scale_styles(cell).items():
         style.over_seeds(ax, flips[CLOCK], flips.sel(init_scale=scale), **props)
         ax.plot(predicted[CLOCK], predicted.sel(init_scale=scale), **style.THEORY)
+        mean = flips.sel(init_scale=scale).mean("seed")
+        knee = int(np.argmax(mean.values > KNEE * mean.values[-1]))
+        ax.annotate(f"{scale:g}", (float(mean[CLOCK][knee]), float(mean[knee])), (4, above),
+                    textcoords="offset points", fontsize=6.5, color=props["color"])  # fmt: skip
+        above = -9
         half = float(cell.get("metrics", "localisation_time").sel(init_scale=scale).mean("seed"))
         if half > 0:
-            flipped = flips.sel(init_scale=scale).mean("seed")
-            level = np.interp(half, flips[CLOCK], flipped)
+            level = np.interp(half, flips[CLOCK], mean)
             ax.plot([half], [level], color=props["color"], **LOCALISED)
     ax.axhline(FEW, **style.GUIDE)
-    ax.set(xlabel=style.FLOW_TIME, ylabel="gates unlike the start")
+    ax.set(xlabel=style.FLOW_TIME, ylabel="gates that differ from the start")
     ax.set(xlim=(0, float(flips[CLOCK][-1])), ylim=(0, 0.4), yticks=[0, 0.1, 0.2, 0.3, 0.4])
     ax.text(0.98, 0.97, marginal_name(cell), ha="right", va="top", transform=ax.transAxes)
     at = {"ha": "right", "va": "bottom", "transform": ax.get_yaxis_transform()}

@@ -64,6 +64,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, time, _way(curve), color=colour)
         ax.text(*at, name, color=colour, va="bottom", transform=ax.get_yaxis_transform())
     ax.axhline(HALF, **style.GUIDE)
+    at = {"ha": "right", "va": "top", "color": "0.4", "fontsize": 6.5}
+    ax.text(0.99, HALF - 0.02, "half of the way", transform=ax.get_yaxis_transform(), **at)
     times = [metric_mean(cell, name) for name in ("growth_time", "localisation_time")]
     for time in filter(np.isfinite, times):
         ax.plot([time, time], [0, HALF], **style.GUIDE)
@@ -75,15 +77,19 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """A unit of the first seed, over its largest weight; the line is at half of the growth."""
+    """A unit of the first seed, over its largest weight, with a sign that makes its bump positive.
+
+    The line is at half of the growth.
+    """
     cell = results.cells("gate_flips")[0]
     fields = smallest_scale(cell.receptive_fields).isel(seed=0)
     time = fields[CLOCK].values
     power = (fields.values**2).sum(axis=-1).mean(axis=-1)
     weights = fields.isel(unit=0).values
     shift = weights.shape[1] // 2 - int(np.abs(weights[-1]).argmax())
-    largest = np.abs(weights).max(axis=1, keepdims=True)
-    shape = np.roll(weights / np.where(largest > 0, largest, np.nan), shift, axis=1)
+    sign = np.sign(weights[-1, np.abs(weights[-1]).argmax()])
+    largest = sign * np.abs(weights).max(axis=1, keepdims=True)
+    shape = np.roll(weights / np.where(largest != 0, largest, np.nan), shift, axis=1)
     positions = np.arange(1, shape.shape[1] + 1)
     shades = ax.pcolormesh(time, positions, shape.T, vmin=-1, vmax=1, cmap=style.SIGNED)
     grown = time[np.argmax(power >= (power[0] + power[-1]) / 2)]
@@ -92,7 +98,7 @@ def panel_b(results: Results, ax: Axes) -> None:
                 fontsize=6.5)  # fmt: skip
     ax.figure.colorbar(shades, ax=ax, label="weight", aspect=14)
     ax.set(xlabel=r"flow time ($\tau$)", ylabel=POSITION_LABEL)
-    ax.set_title("The bump stays put")
+    ax.set_title("One unit's bump stays put")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -120,9 +126,14 @@ def panel_d(results: Results, ax: Axes) -> None:
     cell = results.cells("gate_flips")[0]
     style.named_columns(ax, MODES.values())
     ax.set(ylim=(0, 1.05), ylabel="share of bumps there")
+    dots = {"color": style.COLOURS["relu"], "marker": "o", "alpha": 0.6}
     for position, name in enumerate(MODES):
-        dots = {"color": style.COLOURS["relu"], "marker": "o", "alpha": 0.6}
         style.single_runs(ax, position, metric(cell, name), 0.12, **dots)
+    marks = [
+        style.handle("one run", linestyle="", **dots),
+        style.handle("median", color="0.2", linewidth=1.2),
+    ]
+    ax.legend(handles=marks, loc="upper right")
     ax.set_title("Bumps form where the grown weights peak")
 
 

@@ -3,11 +3,9 @@ r"""Which correlation lengths make units localise, for every activation.
 The notes (sec. 1) have ReLU networks localise if the class with :math:`y = 1` has the longer
 correlation length :math:`\xi_1 > \xi_2`, and oscillate otherwise. Each panel shows all pairs of
 lengths at gain 3: the share of localised units at the end, of 24 units of one run, as shade and as
-number. On the dashed line both classes are the same, and there is nothing to learn. Theory of a
-single unit has a bump below the line, from the correlations of the class with :math:`y = 1` alone,
-and an oscillation above it. By symmetry the two orders are one task for sigmoid networks, and for
-erf networks with the offset :math:`b_2 = 1/2`. Near the line classes differ little, and training is
-short.
+number. On the grey line both classes are the same, and there is nothing to learn. By symmetry the
+two orders are one task for sigmoid networks, and for erf networks with the offset
+:math:`b_2 = 1/2`. Near the line classes differ little, and training is short.
 """
 
 from collections.abc import Sequence
@@ -26,6 +24,7 @@ from neuralrace.results.cells import CellResults, Results
 @Figure(
     layout="ab;cd",
     height=4.3,
+    cf={"a": "sec. 1", "b": "sec. 1"},
     reads={
         "lengths_relu lengths_erf lengths_erf_offset lengths_sigmoid": {
             "metrics": "localised_share",
@@ -34,7 +33,7 @@ from neuralrace.results.cells import CellResults, Results
 )
 def legend(results: Results) -> style.Handles:
     """The line of equal lengths."""
-    return [style.handle("theory: equal lengths, nothing to learn", **style.THEORY)]
+    return [style.handle("equal lengths: nothing to learn", **style.GUIDE)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -46,7 +45,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Units with the error function, with biases and the offset 0 of the output."""
     _draw(ax, results.cells("lengths_erf"))
-    ax.set_title(r"erf units localise if $\xi_1 < \xi_2$")
+    ax.set_title(r"erf units localise if $\xi_1 < \xi_2$, unless close")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -72,12 +71,16 @@ def _draw(ax: Axes, cells: Sequence[CellResults]) -> AxesImage:
     for (row, column), share in np.ndenumerate(table.values):
         if np.isfinite(share):
             style.write_entry(ax, image, (row, column), share, f"{round(share, 2):g}")
+            ax.texts[-1].set(fontsize=7.5)
     both = sorted({*table["x"].values} & {*table["y"].values})
     if both:
         equal = (maps.position(table, dim, both) for dim in ("x", "y"))
-        ax.plot(*equal, **maps.BOUNDARY)
-    ax.set(xlabel=r"length $\xi_1$ where $y$ = 1 (inputs)")
-    ax.set(ylabel=r"length $\xi_2$ where $y$ = 0 (inputs)")
+        ax.plot(*equal, **style.GUIDE)
+    place = style.subplot_spec(ax)
+    if place.is_last_row():
+        ax.set_xlabel(r"length $\xi_1$ where $y$ = 1 (inputs)")
+    if place.is_first_col():
+        ax.set_ylabel(r"length $\xi_2$ where $y$ = 0 (inputs)")
     return image
 
 

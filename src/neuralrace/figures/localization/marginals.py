@@ -11,12 +11,14 @@ place, and says what a bump is more than its spectrum.
 
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.datasets.marginals import Erf
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
+    POSITION_LABEL,
     centred,
     draw_fields,
     final_fields,
@@ -35,20 +37,23 @@ STYLES: dict[str, dict[str, Any]] = {
     "laplace": {**HOLLOW, "marker": "^"},
 }
 """Markers of marginals; hollow markers may lie around others."""
-PLACES: dict[str, tuple[tuple[int, int], str]] = {
-    "erf": ((7, -2), "left"),
-    "ising": ((0, -12), "center"),
-    "gaussian": ((5, 8), "left"),
-    "laplace": ((3, 7), "right"),
+LABEL: dict[str, Any] = {
+    "xytext": (2.5, 3.5),
+    "textcoords": "offset points",
+    "rotation": 60,
+    "rotation_mode": "anchor",
+    "fontsize": 6.5,
 }
-"""Places of names beside their points, in points, and how they are aligned."""
+"""Names at points, side by side where points are close."""
+BREAK = 1.0
+"""Kurtosis above which the axis is broken: none but heavy tails is there."""
 KURTOSIS = r"excess kurtosis $\kappa$ of an input"
 
 
 @Figure(
     layout="aa;bc",
-    height=3.6,
-    heights=(1.0, 1.7),
+    height=3.9,
+    heights=(1.0, 1.8),
     cf={"a": "sec. 1", "b": "sec. 1"},
     reads={
         "marginals relu relu_low_gain": {
@@ -58,8 +63,12 @@ KURTOSIS = r"excess kurtosis $\kappa$ of an input"
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Nothing: points have their names beside them."""
-    return []
+    """Kinds of marginals, and ranges."""
+    return [
+        style.handle("erf, by gain", linestyle="", **STYLES["erf"]),
+        style.handle("other distributions of an input", linestyle="", **STYLES["ising"]),
+        style.handle("range of runs", color=COLOUR, linewidth=0.8),
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -69,37 +78,42 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     last = sorted(_cells(results), key=lambda cell: not isinstance(process(cell).marginal, Erf))
     shown = sorted({_rounded(cell): cell for cell in last}.items())
-    axes = style.split(ax, 1, len(shown), sharey=True, wspace=0.08)[0]
+    near = sum(kurtosis < BREAK for kurtosis, _ in shown)
+    widths = [1.0] * len(shown)
+    widths[near:near] = [0.25]
+    axes = style.split(ax, 1, len(widths), sharey=True, wspace=0.08, width_ratios=widths)[0]
+    axes[near].remove()
+    axes = np.delete(axes, near)
     for part, (kurtosis, cell) in zip(axes, shown, strict=True):
         field = final_fields(cell).isel(seed=0, unit=0).values
         draw_fields(part, centred(field[None]), color=COLOUR, linewidth=1.5)
-        part.set(ylim=(-0.5, 1.15), xticks=[], yticks=[0])
+        part.set(ylim=(-0.5, 1.15), xticks=[], yticks=[0, 1])
         part.spines["left"].set_visible(part is axes[0])
         part.tick_params(axis="y", length=0)
         number = f"{kurtosis:.1f}".replace("-", "\N{MINUS SIGN}")
-        part.set_xlabel(f"{marginal_name(cell)}\n$\\kappa$ = {number}")
+        part.set_title(f"{marginal_name(cell)}\n$\\kappa$ = {number}", loc="center")
+    axes[len(axes) // 2].set_xlabel(POSITION_LABEL)
     axes[0].set_ylabel("weight")
     ax.set_title("Bumps widen from Ising to Gaussian inputs")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Share of units that are localised, by excess kurtosis; bars are ranges over seeds.
-
-    Dots are erf at the gains of a.
-    """
-    _draw(ax, results, "localised_share", (-1.5, -1.0))
-    ax.set(xlabel=KURTOSIS, ylabel="share of localised units", ylim=(-0.03, 1.05))
+    """Share of units that are localised, by excess kurtosis; bars are ranges over seeds."""
+    main, *_ = _draw(ax, results, "localised_share")
+    main.set(ylabel="share of localised units", ylim=(-0.03, 1.7), yticks=[0, 0.5, 1])
     ax.set_title("Only strongly negative kurtosis localises")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """What a bump is more than its spectrum, in the same way."""
-    ax.axhline(1, **style.GUIDE)
-    at = {"ha": "right", "va": "top", "color": "0.45", "fontsize": 6.5}
-    ax.text(0.99, 0.985, "random phases", transform=ax.get_yaxis_transform(), **at)
-    _draw(ax, results, "participation_ratio", (-1.9, -1.0))
-    ax.set(xlabel=KURTOSIS, ylabel="participation over\nthat of random phases")
-    ax.set_title("Bumps beyond their spectrum need saturated inputs")
+    parts = _draw(ax, results, "participation_ratio")
+    for part in parts:
+        part.axhline(1, **style.GUIDE)
+    at = {"va": "top", "color": "0.45", "fontsize": 6.5}
+    parts[0].text(0.02, 0.98, "random phases", transform=parts[0].get_yaxis_transform(), **at)
+    label = "participation over\nthat of random phases"
+    parts[0].set(ylabel=label, ylim=(0.7, 3.6), yticks=[1, 1.5, 2, 2.5])
+    ax.set_title("Saturated inputs make more than a spectrum")
 
 
 def _cells(results: Results) -> list[CellResults]:
@@ -116,17 +130,32 @@ def _rounded(cell: CellResults) -> float:
     return round(process(cell).marginal.kurtosis, 1) + 0.0
 
 
-def _draw(ax: Axes, results: Results, measure: str, gains: tuple[float, float]) -> None:
-    """Draws a measure of final receptive fields by kurtosis.
+def _draw(ax: Axes, results: Results, measure: str) -> list[Axes]:
+    """Draws a measure of final receptive fields by kurtosis, with names at the points.
 
-    Gains are named between two kurtoses; elsewhere points lie on each other, or nothing localises.
+    Returns:
+        The axes up to `BREAK`, and those beyond it if there are any.
     """
-    for cell in _cells(results):
-        law = process(cell).marginal
-        mean = style.points(ax, law.kurtosis, metric(cell, measure), **STYLES[law.name])
-        if not isinstance(law, Erf) or gains[0] < law.kurtosis < gains[1]:
-            offset, side = PLACES[law.name]
-            ax.annotate(
-                marginal_name(cell), (law.kurtosis, mean), offset,
-                textcoords="offset points", ha=side, fontsize=6.5,
-            )  # fmt: skip
+    cells = _cells(results)
+    sides = [[c for c in cells if (process(c).marginal.kurtosis > BREAK) == far] for far in (0, 1)]
+    sides = list(filter(None, sides))
+    parts = style.split(
+        ax, 1, len(sides), sharey=True, wspace=0, width_ratios=(6, 1)[: len(sides)]
+    )[0]
+    for part, members in zip(parts, sides, strict=True):
+        names: dict[float, list[str]] = {}
+        heights: dict[float, float] = {}
+        for cell in members:
+            law, at = process(cell).marginal, _rounded(cell)
+            mean = style.points(part, law.kurtosis, metric(cell, measure), **STYLES[law.name])
+            names.setdefault(at, []).append(marginal_name(cell))
+            heights[at] = max(mean, heights.get(at, mean))
+        for at, height in heights.items():
+            part.annotate(", ".join(names[at]), (at, height), **LABEL)
+        part.margins(x=0.08)
+    for part in parts[1:]:
+        part.spines["left"].set_visible(False)
+        part.tick_params(axis="y", length=0)
+        part.set(xlim=(2.5, 4.5), xticks=[3])
+    parts[0].set_xlabel(KURTOSIS)
+    return list(parts)

@@ -6,7 +6,7 @@ predicting localisation empty; the flow is ours. It takes what a unit receives t
 one of the inputs, which is exact for Gaussian classes. For the longer length at :math:`y = 1` it
 ends at one bump from all starts where inputs saturate, and at a flat field where they are Gaussian.
 In the other order it localises late, to confined oscillations that depend on the start, and is not
-reliable. Of twelve units it makes bumps that are too narrow.
+reliable. In the network of twelve units its mean bump is a little narrower than that of training.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,8 @@ from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
     POSITION_LABEL,
+    Fields,
+    centred,
     final_fields,
     lengths_label,
     marginal_name,
@@ -35,9 +37,17 @@ COLOUR = style.COLOURS["relu"]
 TRAINING = {"color": COLOUR, "marker": "o", "markersize": 4}
 FLOW = {"color": "black", "marker": "D", "markersize": 6.5, "fillstyle": "none"}
 """Markers of shares; that of the flow may lie around the other."""
-MARKS = {"training": TRAINING, "mean-field flow": FLOW}
-MISSES = 0.2
-"""The flow misses a field if their cosine is less than this."""
+MARKS = {
+    "training, range of runs": TRAINING | {"linestyle": "-", "linewidth": 0.8},
+    "flow": FLOW | {"linestyle": ""},
+}
+RUN = {"color": COLOUR, "alpha": 0.6, "markeredgewidth": 0, "clip_on": False}
+MEDIAN = {"color": "0.2", "marker": "|", "markersize": 9, "markeredgewidth": 1.5}
+"""Marks of cosines of single runs, and of their median."""
+ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
+"""Place of the legend of a panel with rows."""
+GAP = 0.6
+"""Height between single units and the network of several, in rows."""
 SATURATING = 1
 """Least gain at which most inputs saturate; the fields from smaller ones are as from Gaussian."""
 
@@ -64,50 +74,66 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    r"""The unit whose participation is the median, over its largest weight, for inputs that
+    r"""The unit whose cosine with the flow is the median, over its largest weight, for inputs that
     saturate (gain 3) and Gaussian ones, and for both orders of lengths.
 
     It is moved around the ring and turned in sign so that its largest weight is in the middle and
     positive, and the flow from the same initial weights with it.
     """
-    ax.set_title("The flow from the start predicts most fields")
+    ax.set_title(r"One unit: the flow predicts best if $\xi_1 > \xi_2$")
     cells = [cell for cell in results.cells("one_unit") if not 0 < _gain(cell) < SATURATING]
     parts = style.split(ax, 1, len(cells))[0]
     for part, cell in zip(parts, cells, strict=True):
-        _draw_field(part, cell)
+        learned, flow = _both(cell)
+        cosines = (learned * flow).sum(axis=1)
+        cosines /= np.linalg.norm(learned, axis=1) * np.linalg.norm(flow, axis=1)
+        run = style.median_seed(xr.DataArray(cosines, {"seed": np.arange(len(cosines))}))
+        largest = int(np.abs(learned[run]).argmax())
+        sign, shift = np.sign(learned[run, largest]), learned.shape[1] // 2 - largest
+        _draw(part, *(np.roll(sign * each[run], shift) for each in (learned, flow)))
+        part.set_title(f"{_name(cell)}\ncosine {cosines[run]:.2f}", loc="center")
     parts[0].set_ylabel("weight over largest")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same of a network of twelve units: the unit whose participation is the median."""
-    _draw_field(style.split(ax, 1)[0, 0], _network(results))
-    ax.set_title("Flow is too narrow")
+    """The mean field of all units of the network of twelve, in training and by the flow, each unit
+    with its own largest weight in the middle and positive.
+    """
+    cell = _network(results)
+    part = style.split(ax, 1)[0, 0]
+    _draw(part, *(centred(each).mean(axis=0) for each in _both(cell)))
+    part.set_title(f"{_name(cell)}\nmean of all", loc="center")
+    ax.set_title("Nearly the same shape")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Share of units that localise, means over runs."""
+    """Share of units that localise, means and ranges over runs."""
     ax.set_title("The flow misses one condition that localises")
     cells = _cells(results)
     rows = _rows(ax, [_name(cell).replace("\n", ", ") for cell in cells])
-    for row, cell in enumerate(cells):
+    for row, cell in zip(_places(cells), cells, strict=True):
         share = metric(cell, "predicted_localised_share", solution="mean_field")
         style.points(rows, row, metric(cell, "localised_share"), across=True, **TRAINING)
         rows.plot([float(share.mean())], [row], linestyle="", **FLOW)
     rows.set(xlim=(-0.06, 1.06), xticks=[0, 0.5, 1], xlabel="share of localised units")
-    handles = [style.handle(name, linestyle="", **props) for name, props in MARKS.items()]
-    rows.legend(handles=handles, loc="upper center")
+    rows.legend(handles=[style.handle(name, **props) for name, props in MARKS.items()], **ABOVE)
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Cosine of the field of each run with that of the flow, mean over the units of a network."""
-    ax.set_title(r"Fields agree less if $\xi_1 < \xi_2$")
+    ax.set_title(r"One unit: fields agree less if $\xi_1 < \xi_2$")
     cells = _cells(results)
     rows = _rows(ax, [""] * len(cells))
-    for row, cell in enumerate(cells):
+    for row, cell in zip(_places(cells), cells, strict=True):
         cosine = metric(cell, "field_overlap", solution="mean_field")
-        dots = {"color": COLOUR, "alpha": 0.6, "markeredgewidth": 0, "clip_on": False}
-        rows.plot(cosine, np.full(cosine.size, row), "o", **dots)
-    rows.set(xlim=(0, 1), xticks=[0, 0.5, 1], xlabel="cosine of trained field and flow, each run")
+        rows.plot(cosine, np.full(cosine.size, row), "o", **RUN)
+        rows.plot([float(cosine.median())], [row], linestyle="", zorder=4, **MEDIAN)
+    rows.set(xlim=(0, 1), xticks=[0, 0.5, 1], xlabel="cosine of trained field and flow")
+    handles = [
+        style.handle("one run", linestyle="", marker="o", **RUN),
+        style.handle("median", linestyle="", **MEDIAN),
+    ]
+    rows.legend(handles=handles, **ABOVE)
 
 
 def _cells(results: Results) -> list[CellResults]:
@@ -120,12 +146,19 @@ def _network(results: Results) -> CellResults:
     return results.cells("prediction")[0]
 
 
+def _places(rows: Sequence[object]) -> list[float]:
+    """Heights of rows; the last one, the network of several units, stands apart."""
+    return [*range(len(rows) - 1), len(rows) - 1 + GAP]
+
+
 def _rows(ax: Axes, names: Sequence[str]) -> Axes:
-    """Axes with a thin line in each row."""
-    rows = style.named_rows(ax, names)
+    """Axes with a thin line in each row, of which the last one stands apart."""
+    rows, places = style.named_rows(ax, names), _places(names)
+    rows.set_yticks(places, names)
+    rows.set_ylim(bottom=places[-1] + 0.6)
     rows.tick_params(axis="y", length=0)
-    for row in range(len(names)):
-        rows.axhline(row, color="0.9", linewidth=0.6, zorder=0)
+    for place in places:
+        rows.axhline(place, color="0.9", linewidth=0.6, zorder=0)
     return rows
 
 
@@ -138,35 +171,25 @@ def _gain(cell: CellResults) -> float:
 def _name(cell: CellResults) -> str:
     """Lengths and law of the inputs, and the number of units if there are several."""
     count = cell.receptive_fields.sizes["unit"]
-    law = "saturating" if _gain(cell) >= SATURATING else marginal_name(cell)
-    return f"$\\xi$ = {lengths_label(cell)}{f', {count} units' if count > 1 else ''}\n{law}"
+    units = f", {count} units" if count > 1 else ""
+    return f"$\\xi$ = {lengths_label(cell)}{units}\n{marginal_name(cell)}"
 
 
-def _draw_field(ax: Axes, cell: CellResults) -> None:
-    """The typical field with the flow on top, under the name of its condition."""
-    learned, flow = _typical(cell)
+def _draw(ax: Axes, learned: Field, flow: Field) -> None:
+    """A field, with the flow on top."""
     positions = np.arange(1, len(learned) + 1)
     ax.axhline(0, color="0.8", linewidth=0.5, zorder=0)
     ax.plot(positions, learned, color=COLOUR, **style.SIMULATION)
     ax.plot(positions, flow, **style.THEORY)
-    if learned @ flow < MISSES * np.linalg.norm(learned) * np.linalg.norm(flow):
-        ax.text(len(positions), 1, "flow\nmisses", ha="right", va="top")
     lowest = min(learned.min(), flow.min())
     ax.set(xlim=(1, len(positions)), ylim=(min(-0.2, 1.1 * lowest), 1.1), yticks=[0, 1])
     ax.set_xticks([1, len(positions)])
     ax.set_xlabel(POSITION_LABEL)
-    ax.set_title(_name(cell), loc="center")
 
 
-def _typical(cell: CellResults) -> tuple[Field, Field]:
-    """The field of training whose participation is the median, and the flow from its start."""
+def _both(cell: CellResults) -> tuple[Fields, Fields]:
+    """Fields of training and of the flow from their start, over their largest weights."""
     theory = smallest_scale(cell.get("theory", "receptive_fields", solution="mean_field"))
-    learned, flow = (
-        fields.values.reshape(-1, fields.sizes["input"]) for fields in (final_fields(cell), theory)
-    )
-    spread = (learned**4).sum(axis=1) / (learned**2).sum(axis=1) ** 2
-    run = style.median_seed(xr.DataArray(spread, {"seed": np.arange(len(spread))}))
-    learned, flow = (each[run] / np.abs(each[run]).max() for each in (learned, flow))
-    largest = int(np.abs(learned).argmax())
-    sign, shift = np.sign(learned[largest]), len(learned) // 2 - largest
-    return np.roll(sign * learned, shift), np.roll(sign * flow, shift)
+    fields = (each.values.reshape(-1, each.sizes["input"]) for each in (final_fields(cell), theory))
+    learned, flow = (each / np.abs(each).max(axis=1, keepdims=True) for each in fields)
+    return learned, flow

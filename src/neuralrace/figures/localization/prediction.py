@@ -12,6 +12,7 @@ does. Markers are means of five runs, and bars their ranges; the band is the ran
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import frozen_gates, style
@@ -19,6 +20,7 @@ from neuralrace.figures.receptive_fields import POSITION_LABEL, draw_fields, fin
 from neuralrace.figures.sweeps import metric, metric_mean, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
+COLOUR = frozen_gates.RELU["color"]
 UNITS = 4
 """Number of units that are drawn."""
 FROZEN: dict[str, Any] = {"color": style.COLOURS["gated"], "marker": "o", "markersize": 5.5}
@@ -33,7 +35,7 @@ HEADING: dict[str, Any] = {"color": "0.4", "va": "center", "fontsize": 6.5, "lin
 @Figure(
     layout="abc",
     height=3.9,
-    widths=(1.1, 1.5, 1.5),
+    widths=(1.25, 1.4, 1.55),
     cf={"a": "sec. 2.2", "b": "sec. 2"},
     reads={
         "prediction": {
@@ -49,26 +51,29 @@ HEADING: dict[str, Any] = {"color": "0.4", "va": "center", "fontsize": 6.5, "lin
 def legend(results: Results) -> style.Handles:
     """The ReLU network, and networks with frozen gates."""
     return [
-        style.handle("ReLU network", color=frozen_gates.RELU["color"], **style.SIMULATION),
-        style.handle("its gates at the start, frozen (closed form)", **style.THEORY),
-        style.handle("frozen gates, by source", linestyle="", **FROZEN),
+        style.handle("ReLU network", color=COLOUR, **style.SIMULATION),
+        Patch(color=COLOUR, alpha=0.2, linewidth=0, label="its range over runs"),
+        style.handle("its gates at the start, frozen", **style.THEORY),
+        style.handle("frozen gates, range of runs", linewidth=0.8, **FROZEN),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """First units of the first seed at the end, each over its largest weight."""
+    """First units of the first seed at the end, each over its largest weight; the dashed line is
+    the closed form with the gates of the start. The scale on the left is that of the first unit.
+    """
     cell = _cell(results)
     theory = smallest_scale(cell.get("theory", "receptive_fields", solution="initial_gates"))
-    line = {"color": frozen_gates.RELU["color"]} | style.SIMULATION
+    line = {"color": COLOUR} | style.SIMULATION
     draw_fields(ax, final_fields(cell).isel(seed=0).values[:UNITS], **line)
     draw_fields(ax, theory.isel(seed=0).values[:UNITS], **style.THEORY)
-    ax.set(xlabel=POSITION_LABEL, ylabel="weights of four units")
-    ax.set_title("Early gates form no bumps")
+    ax.set(xlabel=POSITION_LABEL, ylabel="weight over largest, four units", yticks=[-1, 0, 1])
+    ax.set_title("Early gates: no clean bumps")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Loss on fresh samples by source of gates; the line is the ReLU network's."""
-    ax.set_title("Some frozen gates fit better")
+    ax.set_title("Early and random gates fit better")
     rows = _sources(ax, results, "frozen_fresh_loss")
     rows.set_yticklabels(frozen_gates.source_names(_cell(results)).values())
     rows.text(-0.03, HEAD, "gates of", transform=rows.get_yaxis_transform(), ha="right", **HEADING)

@@ -16,12 +16,11 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.receptive_fields import (
-    CLASS_STYLES,
+    POSITION_LABEL,
     class_handles,
     draw_above_shares,
     lengths_label,
     marginal_name,
-    process,
 )
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
@@ -49,7 +48,7 @@ WAVE = 4
 )
 def legend(results: Results) -> style.Handles:
     """Classes of the bars."""
-    return class_handles()
+    return [style.handle("bars, share of units:", linestyle=""), *class_handles()]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -69,23 +68,24 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """The same of sigmoid networks, which treat both orders alike."""
     _grid(ax, results.cells("sigmoid"))
-    ax.set_title(f"sigmoid, {marginal_name(results.cells('relu')[0])}: in either order")
+    ax.set_title(f"sigmoid, {marginal_name(results.cells('relu')[0])}: bumps in either order")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Frequency of most power, mean over units; above the grey line waves are of short range."""
+    """Frequency of most power, means over units and runs; above the grey line waves are of short
+    range.
+    """
     cells = results.cells("relu")
     inputs = cells[0].data.x.shape[1]
     for position, cell in enumerate(cells):
         frequency = metric(cell, "dominant_frequency")
-        first, second = process(cell).xi
-        name, marker = ("localised", "o") if first > second else ("oscillating", "s")
-        colour = CLASS_STYLES[name]["facecolor"]
-        style.points(ax, position, frequency, color=colour, marker=marker, markersize=5)
+        style.points(ax, position, frequency, color="0.25", marker="o", markersize=4.5)
     ax.axhline(inputs / WAVE, **style.GUIDE)
-    ax.text(-0.4, inputs / WAVE + 0.6, f"wavelength of {WAVE} inputs, shorter above", color="0.4")
     style.named_columns(ax, [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
     ax.set(ylabel="cycles per ring", ylim=(-1, inputs / 2), yticks=[0, inputs / 4, inputs / 2])
+    for wave in (WAVE // 2, WAVE):
+        at = {"transform": ax.get_yaxis_transform(), "va": "center", "color": "0.4"}
+        ax.text(1.005, inputs / wave, f"wavelength {wave}", **at)
     ax.set_title(r"ReLU: waves are short if $\xi_1 = 1$")
 
 
@@ -99,5 +99,7 @@ def _grid(ax: Axes, cells: Sequence[CellResults]) -> None:
         draw_above_shares(axes[position], cell, UNITS)
     for row, name in zip(axes, rows, strict=True):
         row[0].set_ylabel(name)
-    for below, name in zip(axes[-1], columns, strict=True):
-        below.set_xlabel(rf"$\xi$ = {name}")
+    for part, name in zip(axes[0], columns, strict=True):
+        part.set_title(rf"$\xi$ = {name}", loc="center")
+    for part in axes[-1]:
+        part.set_xlabel(POSITION_LABEL)

@@ -1,11 +1,12 @@
 r"""Receptive fields of ReLU networks that learn from single pulses.
 
-Columns are variants of the data: the values off and on the pulse, and whether the two are exchanged
-in half of the samples. The notes name single pulses as their second kind of data, without a gain
-that would control how far fields localise, and do not say which variants do. By the measure of the
-other figures none does: the window of 90% of the energy is a third of the ring or less in hardly
-any unit. In one variant bumps stand on a background that holds too much of the energy; they are
-beyond the noise of their spectrum.
+Columns are variants of the data: the values off and on the pulse, and whether half of the samples
+are inverted, with the two values exchanged. The notes name single pulses as their second kind of
+data, without a gain that would control how far fields localise, and do not say which variants do.
+By the measure of the other figures none does: the window of 90% of the energy is a third of the
+ring or less in hardly any unit. In one variant bumps stand on a background that holds too much of
+the energy; they are beyond the noise of their spectrum. The spike in the middle of flat fields is
+made by moving the largest weight there: the same weights in random order have it, too.
 """
 
 import numpy as np
@@ -34,6 +35,8 @@ WINDOW = "0.9"
 """Shade of the window in which a localised field has most of its energy."""
 SHARE = (10, 90)
 """Percentiles of weights between which the band is."""
+SHUFFLED = {"color": "0.25", "linewidth": 0.8}
+"""Line of weights in random order."""
 
 
 @Figure(
@@ -48,26 +51,25 @@ SHARE = (10, 90)
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Samples, and fields."""
+    """Marks of fields."""
     return [
-        *(
-            style.handle(f"sample of width {width}", color=props["color"], linewidth=LINE)
-            for width, props in zip(_widths(results, 0), SAMPLES, strict=True)
-        ),
         style.handle("mean field", color=COLOUR, **style.SIMULATION),
-        Patch(color=WINDOW, label="localised: 90% in grey"),
+        Patch(color=COLOUR, alpha=0.25, linewidth=0, label="8 of 10 weights"),
+        style.handle("same weights in random order", **SHUFFLED),
+        Patch(color=WINDOW, label="localised: 90% of energy here"),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Top: a sample of either class by variant; that of the narrow pulse is exchanged if some are.
+    """Top: a sample of either class by variant; that of the narrow pulse is inverted if some are.
     Below: mean and range of all fields, with wide pulses or narrow ones as :math:`y = 1`.
 
     Each field is over its largest weight and moved around the ring, and turned in sign, so that
     this weight is in the middle and positive; bands hold eight of ten weights. 40 units of five
-    runs. A field is localised with nine tenths of its energy within a third of the ring; above is
-    the mean share of energy in the grey third. The frame is around the variant that is furthest
-    beyond noise of its spectrum, by participation over that of random phases.
+    runs. The thin line is the mean of these weights in random order. A field is localised with nine
+    tenths of its energy within a third of the ring; above are the share of localised units, and the
+    mean share of energy in the grey third. The frame is around the variant that is furthest beyond
+    noise of its spectrum, by participation over that of random phases.
     """
     orders = list(_orders(results).values())
     samples, *grid = style.split(
@@ -76,6 +78,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     for part, cell in zip(samples, orders[0], strict=True):
         _draw_samples(part, cell)
         part.set_title(_variant(cell), loc="center")
+    for width, props, at in zip(width_labels(orders[0][0]), SAMPLES, (0.02, 0.98), strict=True):
+        samples[0].text(at, -1.25, f"width {width}", color=props["color"], fontsize=6.5,
+                        ha="left" if at < 0.5 else "right",
+                        transform=samples[0].get_yaxis_transform())  # fmt: skip
     samples[0].set(ylabel="input", ylim=(-1.3, 1.3), yticks=[-1, 0, 1])
     cells = [cell for order in orders for cell in order]
     most = max(metric_mean(cell, "participation_ratio") for cell in cells)
@@ -84,6 +90,8 @@ def panel_a(results: Results, ax: Axes) -> None:
             _draw_fields(part, cell)
             if metric_mean(cell, "participation_ratio") == most:
                 part.spines[:].set(visible=True, linewidth=1.2)
+                part.text(0.5, -0.95, "furthest beyond\nits spectrum", ha="center",
+                          transform=part.get_yaxis_transform())  # fmt: skip
         row[0].set_ylabel(f"$y = 1$ for width {width_labels(order[0])[0]}:\nweight over largest")
         row[0].set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1])
     # Under the middle: with an even number of columns, below the gap.
@@ -102,16 +110,11 @@ def _orders(results: Results) -> dict[str, list[CellResults]]:
     return by_widths
 
 
-def _widths(results: Results, order: int) -> list[str]:
-    """Widths of the pulses of both classes, in an order of them."""
-    return width_labels(list(_orders(results).values())[order][0])
-
-
 def _variant(cell: CellResults) -> str:
-    """Values off and on the pulse, and whether they are exchanged."""
+    """Values off and on the pulse, and whether half of the samples have them exchanged."""
     dataset = pulses(cell)
     values = SUPPORTS[dataset.support]
-    return f"{values}, exchanged" if dataset.complement else values
+    return f"{values}, half inverted" if dataset.complement else values
 
 
 def _first_pulse(samples: Float[np.ndarray, "sample input"]) -> Float[np.ndarray, " input"]:
@@ -147,7 +150,10 @@ def _draw_fields(ax: Axes, cell: CellResults) -> None:
     inside = np.mean(np.sum(fields[:, window] ** 2, axis=1) / np.sum(fields**2, axis=1))
     ax.axvspan(middle - count / 6, middle + count / 6, color=WINDOW, linewidth=0, zorder=0)
     ax.axhline(0, **style.GUIDE | {"linewidth": 0.5})
+    others = (fields.sum(axis=1) - 1) / (count - 1)  # the mean of all weights but the largest
+    ax.plot(positions, np.where(positions == middle, 1, others.mean()), **SHUFFLED)
     ax.fill_between(positions, low, high, color=COLOUR, alpha=0.25, linewidth=0)
     ax.plot(positions, fields.mean(axis=0), color=COLOUR, **style.SIMULATION)
-    ax.set_title(f"{inside:.0%} of energy in grey", loc="center")
+    localised = metric_mean(cell, "localised_share")
+    ax.set_title(f"{localised:.0%} localised, {inside:.0%} in grey", loc="center")
     ax.set(xlim=(1, count), xticks=[1, count])
