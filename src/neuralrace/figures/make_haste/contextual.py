@@ -92,9 +92,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         inset.annotate(f"{tag}:\n{gap:.2g} off", (time, FIRST), (shift, 0), va="center", ha=side,
                        textcoords="offset points", color=STYLES[name]["color"])  # fmt: skip
     low, high = 2 * FIRST - 1.03, 1.03
-    inset.set(xlim=(0.4 * drop, 1.6 * drop), ylim=(low, high))
+    inset.set(xlim=(0.2 * drop, 1.6 * drop), ylim=(low, high))
     inset.text(0.98, 0.9, "first drop", ha="right", transform=inset.transAxes)
-    box = (0.4 * drop, low, 1.2 * drop, high - low)
+    box = (0.2 * drop, low, 1.4 * drop, high - low)
     ax.indicate_inset(box, edgecolor=style.GUIDE["color"], linewidth=0.8)
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
@@ -126,7 +126,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         height = float(errors[name].mean("seed")[peak])
         ax.annotate(text, (float(loss[peak]), height), offset, textcoords="offset points",
                     ha=side, color=STYLES[name]["color"])  # fmt: skip
-    ax.set(xlabel="loss over initial loss", ylabel="relative distance of outputs")
+    ax.set_xlabel("loss over initial loss")
+    ax.set_ylabel("relative distance of outputs\nfrom the ReLU network's")
     ax.set(xlim=(1.02, 0), ylim=(0, None))
     ax.set_title("Outputs differ most late in training")
 

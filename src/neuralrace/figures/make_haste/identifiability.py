@@ -65,7 +65,8 @@ def panel_a(results: Results, ax: Axes) -> None:
                 style.points(part, row, gap, across=True, markersize=6, **props)
         part.set_xscale("log")
     parts[-1].set_xlabel(
-        "largest distance of losses, over the initial loss\n(mean and range over runs)"
+        "largest distance from the ReLU network's loss,\n"
+        "over the initial loss (mean and range over runs)"
     )
     for gap, name in zip(GAPS, ("both starts fitted", "nothing fitted"), strict=True):
         at = float(metric(cells[0], gap).isel(open_in=0).mean())

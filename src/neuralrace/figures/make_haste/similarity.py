@@ -23,7 +23,7 @@ from neuralrace.figures.sweeps import metric, smallest_scale
 from neuralrace.metrics.relu.imitation import classical_scaling
 from neuralrace.results.cells import CellResults, Results
 
-RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "markersize": 6}
+RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "^", "markersize": 6}
 OPEN: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.0, "linewidth": 0.9}
 """Markers and lines of means, which lie close together."""
 WORDS: dict[contextual.Numbers, str] = {(1,): "one context", (2,): "two contexts"}
