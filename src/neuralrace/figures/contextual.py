@@ -225,7 +225,7 @@ def draw_outputs(
     """Outputs of a ReLU network, of a gated network at the same losses, and their difference.
 
     Rows are samples, by context. Columns are properties, those that hold in all contexts first.
-    Differences have the scale of the outputs; the largest one is written below.
+    Differences have the scale of the outputs; the largest one is written at their colour bar.
 
     Args:
         ax: axes of a panel, which are split into three rows and a column for each level.
@@ -249,19 +249,21 @@ def draw_outputs(
         column[0].set_title(f"loss {losses[moment]:.2f}", loc="center")
     blocks = block_sizes(dataset)
     names = ["all", *map(str, range(1, len(blocks)))]
+    contexts = [f"context {number}" for number in range(1, dataset.contexts + 1)]
     for part in grid.flat:
         name_blocks(part.xaxis, blocks, names, FINE_LINE)
-        name_contexts(part.yaxis, dataset, FINE_LINE)
+        name_blocks(part.yaxis, [dataset.objects] * dataset.contexts, contexts, FINE_LINE)
         part.label_outer()
     for part, name in zip(grid[:, 0], ("ReLU", "gated", "difference"), strict=True):
         part.set_ylabel(name)
     # Centred below all columns: with an even number of them, below the gap in the middle.
     grid[2, (len(moments) - 1) // 2].set_xlabel(
-        f"properties that hold in all contexts, or in one (largest difference {most:.2f})",
+        "properties that hold in all contexts, or in one",
         x=0.5 if len(moments) % 2 else 1.02,
     )
     ax.figure.colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
-    ax.figure.colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
+    bar = ax.figure.colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
+    bar.set_label(f"at most {most:.2f}")
 
 
 def block_sizes(dataset: Contextual) -> list[int]:

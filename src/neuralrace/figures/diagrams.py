@@ -96,7 +96,8 @@ def draw_network(
         routes: colours of some pathways of the graph.
         gates: gates in [0, 1] by node `a` or edge `a->b`, with one value or several, such as one
             for each context.
-        labels: texts beside input and output nodes, above hidden nodes, and above edges `a->b`.
+        labels: texts beside input and output nodes, above hidden nodes, and above edges `a->b`,
+            or left of their gates.
         units: the most units that are drawn of a node; dots replace the others.
         shape: width over height of the drawing; when absent, that of the axes before the layout.
         numbered: whether the gates of nodes have numbers above them, from 1.
@@ -271,8 +272,10 @@ def _draw_edges(
         if name in strips:
             _draw_gate(ax, name, strips[name], x, y)
         if text := labels.get(name):
-            above = max(middles[name]) + width / 72 + (CELL / 2 if name in strips else 0)
-            _write(ax, x, above, text, "center", "bottom")
+            if name in strips:  # above its gate a sloping edge would run through it
+                _write(ax, x - CELL, y, text, "right", "center")
+            else:
+                _write(ax, x, max(middles[name]) + width / 72, text, "center", "bottom")
 
 
 def _lanes(

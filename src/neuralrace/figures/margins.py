@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatterSciNotation
 
 from neuralrace.datasets.xor import CROSSOVER, Xor
 from neuralrace.figures import style
@@ -16,8 +17,12 @@ from neuralrace.results.cells import CellResults, Results
 LABEL = r"margin $\Delta$"
 ROUNDED = 1e-3
 """Margins as near as this to that of equal speed are the same in a title."""
-LINEAR, XOR = {"color": style.categorical(0)}, {"color": style.categorical(1)}
-"""Pathways of one class each and of one example each; the paper's are blue and orange, too."""
+LINEAR, XOR = {"color": style.categorical(0)}, {"color": style.categorical(4)}
+"""Pathways of one class each and of one example each; orange, as in the paper, is too near to the
+ReLU network's colour.
+"""
+SIDEWAYS = 0.01
+"""Margin by which neighbouring init scales are moved apart, so that their ranges can be seen."""
 
 
 def margin(cell: CellResults) -> float:
@@ -75,13 +80,25 @@ def scale_styles(cell: CellResults) -> dict[float, dict[str, Any]]:
     return dict(style.styled(values))
 
 
+def legend(cells: Sequence[CellResults]) -> style.Handles:
+    """Markers of init scales, and theory."""
+    name = LogFormatterSciNotation()
+    return [
+        *(
+            style.handle(f"init scale {name(scale)}", linestyle="", **props)
+            for scale, props in scale_styles(cells[0]).items()
+        ),
+        style.handle("theory", **style.THEORY),
+    ]
+
+
 def draw_by_margin(
     ax: Axes,
     cells: Sequence[CellResults],
     values: Iterable[xr.DataArray],
     theory: Iterable[xr.DataArray],
 ) -> None:
-    """Values of all cells by margin and init scale, with theory on top.
+    """Values of all cells by margin and init scale, moved a little apart, with theory on top.
 
     Args:
         ax: axes to draw on; their x axis gets a label.
@@ -89,9 +106,11 @@ def draw_by_margin(
         values: (init_scale, seed), for each cell.
         theory: the same, drawn as its mean over seeds.
     """
-    positions, values, theory = list(map(margin, cells)), list(values), list(theory)
-    for scale, props in scale_styles(cells[0]).items():
+    middles, values, theory = np.array(list(map(margin, cells))), list(values), list(theory)
+    styles = scale_styles(cells[0])
+    for index, (scale, props) in enumerate(styles.items()):
         at = {"init_scale": scale}
+        positions = middles + SIDEWAYS * ((len(styles) - 1) / 2 - index)
         style.point_series(ax, positions, [each.sel(at) for each in values], **props)
         ax.plot(positions, [float(each.sel(at).mean("seed")) for each in theory], **style.THEORY)
     draw_crossover(ax)

@@ -14,6 +14,7 @@ of the start alone, before anything is learned.
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
@@ -36,7 +37,7 @@ HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
 @Figure(
     layout="ab",
     height=2.9,
-    widths=(3.1, 1.0),
+    widths=(3.0, 1.1),
     cf={"a": "Fig. 8"},
     reads={
         "contextual": {
@@ -46,11 +47,11 @@ HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
 )
 def legend(results: Results) -> style.Handles:
     """Shades; rows have names."""
-    shades = {"all units of a cluster are open": 0.0, "none": 1.0}
+    shares = {"open share of a cluster: 0": 0.0, "0.5": 0.5, "1": 1.0}
     return [
         *(
-            Patch(facecolor=str(0.35 + 0.65 * shade), edgecolor="0.35", linewidth=0.5, label=name)
-            for name, shade in shades.items()
+            Patch(facecolor=str(1 - 0.65 * share), edgecolor="0.35", linewidth=0.5, label=name)
+            for name, share in shares.items()
         ),
         Patch(facecolor="0.75", label="about half: mixed", **HATCH),
     ]
@@ -64,7 +65,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     complete = [
         number
         for part, number in zip(parts, NUMBERS, strict=True)
-        if _draw_clusters(part, results.cell("contextual"), "training", number)
+        if _draw_clusters(part, results.cell("contextual"), "training", number).all()
     ]
     parts[0].set_ylabel("contexts that a cluster is open in:\nits share of gates")
     ax.set_title(
@@ -76,15 +77,18 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Four clusters of gates of the start; one of them is open nowhere and makes no pathway."""
     part = style.split(ax, 1)[0, 0]
-    complete = _draw_clusters(part, results.cell("contextual"), "start", 4)
-    ax.set_title("Also at the start" if complete else "Not yet at the start")
+    found = _draw_clusters(part, results.cell("contextual"), "start", 4)
+    count = "one pathway" if found.sum() == 1 else f"{found.sum()} pathways"
+    ax.set_title(f"At the start: {'all pathways' if found.all() else f'{count} only'}")
 
 
-def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> bool:
+def _draw_clusters(
+    ax: Axes, cell: CellResults, source: str, most: int
+) -> Bool[np.ndarray, " kind"]:
     """Draws the open share of at most `most` clusters, by sample, in the colours of their pathways.
 
     Returns:
-        Whether all pathways of the paper are among them.
+        Whether each pathway of the paper is among them.
 
     Raises:
         UserError: the gates have fewer than two clusters.
@@ -127,4 +131,4 @@ def _draw_clusters(ax: Axes, cell: CellResults, source: str, most: int) -> bool:
     designed = kinds_of(task.contexts)
     found = (opened == designed[:, None]).all(axis=-1).any(axis=-1)
     ax.set_title(f"$k$ = {count}: {found.sum()} of {len(found)} pathways", loc="center")
-    return bool(found.all())
+    return found

@@ -22,6 +22,8 @@ EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 LATE = 0.05
 """Loss over initial loss at which times are compared."""
 
+DARK = "dark: strong modes"
+
 
 @Figure(
     layout="a;b;c",
@@ -64,7 +66,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         part.set_title(f"{contextual.task(relu).contexts} contexts", loc="center")
         late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
         if np.isfinite(late / early):
-            text = f"to {LATE:.0%} ReLU takes\n{late / early:.2f} times as long"
+            times = f"{late / early:.2f} times as long as the gated"
+            text = f"to {LATE:.0%} the ReLU network takes\n{times}"
             part.text(0.98, 0.6, text, ha="right", transform=part.transAxes, fontsize=6.5)
     parts[0].set_ylabel("loss over initial loss")
     ax.set_title("ReLU networks share early stages, then fall behind")
@@ -78,16 +81,17 @@ def panel_b(results: Results, ax: Axes) -> None:
     parts = _draw_values(results, True, ax)
     for part in parts:
         part.tick_params(labelbottom=False)
-    parts[0].text(0.98, 0.06, "dark: strong modes", ha="right", transform=parts[0].transAxes,
-                  fontsize=6.5)  # fmt: skip
-    ax.set_title("Common pathway: several modes peak, then shrink")
+    parts[0].text(0.98, 0.06, DARK, ha="right", transform=parts[0].transAxes, fontsize=6.5)
+    ax.set_title("Gated network, common pathway: several modes overshoot")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Singular values of the context pathways; bands are over pathways, too."""
-    for part in _draw_values(results, False, ax):
+    parts = _draw_values(results, False, ax)
+    for part in parts:
         part.set_xlabel(style.FLOW_TIME)
-    ax.set_title("Context pathways rise before the closed form")
+    parts[0].text(0.02, 0.75, DARK, transform=parts[0].transAxes, fontsize=6.5)
+    ax.set_title("Gated network, context pathways: closed form comes late")
 
 
 def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
@@ -107,7 +111,7 @@ def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
             float(off.sel(solution=solution).max("pathway").mean("seed"))
             for solution in ("pathway_modes", "staged_modes")
         )
-        text = f"theory {near:.1%} off, Jarvis et al. {far:.0%}"
+        text = f"theory {near:.1%} off, Jarvis et al. {far:.0%} off"
         part.text(0.98, 0.97, text, ha="right", va="top", transform=part.transAxes, fontsize=6.5)
         part.yaxis.set_major_formatter("{x:.1f}")  # as wide as in a
     parts[0].set_ylabel("singular value")

@@ -10,7 +10,7 @@ one run each, of the gated network between its two nearest snapshots; other line
 means and ranges over ten runs, in d over five.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
@@ -27,10 +27,13 @@ from neuralrace.results.cells import CellResults, Results
 
 RELN, WIDE = "two", "two_half"
 """Candidates of the ReLU network, with the widths of the paper and with a wide common pathway."""
-STYLES = {RELN: contextual.RELN, WIDE: {"color": style.categorical(9), "linewidth": 2.2}}
+STYLES: dict[str, dict[str, Any]] = {
+    RELN: contextual.RELN,
+    WIDE: {"color": "0.25", "linewidth": 1.0, "alpha": 1.0, "marker": "s", "markersize": 2.5},
+}
 TAGS: dict[str, tuple[str, int, Literal["left", "right"]]] = {
     RELN: ("100 units a pathway", 9, "left"),
-    WIDE: ("wide\ncommon", -6, "right"),
+    WIDE: ("wide\ncommon", -7, "right"),
 }
 """Names in the enlarged drop, with their offset in points and alignment."""
 SHARES = (0.5, 0.2)
@@ -69,16 +72,18 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss over initial loss, the first drop enlarged; dots are the moments of c. Numbers are the
-    largest distance of losses of the gated networks from the ReLU network's.
+    """Loss over initial loss; dots are the moments of c. The enlarged first drop has the gated
+    network with a wide common pathway, too, with markers at recorded times. Numbers are the largest
+    distance of losses of the gated networks from the ReLU network's.
     """
     cell = results.cell("contextual")
     loss = draw_relative_loss(ax, cell, contextual.RELU)
     drop = float(cell.flow_time[int((loss.mean("seed") > FIRST).sum())])
     inset = ax.inset_axes((0.42, 0.4, 0.4, 0.55))
     style.over_seeds(inset, cell.flow_time, loss, **contextual.RELU)
-    _draw_candidates(ax, cell)
-    _draw_candidates(inset, cell)
+    _draw_candidate(ax, cell, RELN)
+    for name in STYLES:
+        _draw_candidate(inset, cell, name)
     initial = float(smallest_scale(cell.get("trajectory", "loss")).isel(time=0).mean("seed"))
     for name, (tag, shift, side) in TAGS.items():
         gap = metric_mean(cell, "imitation_gap", candidate=name)
@@ -87,14 +92,16 @@ def panel_a(results: Results, ax: Axes) -> None:
         inset.annotate(f"{tag}:\n{gap:.2g} off", (time, FIRST), (shift, 0), va="center", ha=side,
                        textcoords="offset points", color=STYLES[name]["color"])  # fmt: skip
     low, high = 2 * FIRST - 1.03, 1.03
-    inset.set(xlim=(0.4 * drop, 1.6 * drop), ylim=(low, high))
+    inset.set(xlim=(0.2 * drop, 1.6 * drop), ylim=(low, high))
     inset.text(0.98, 0.9, "first drop", ha="right", transform=inset.transAxes)
-    box = (0.4 * drop, low, 1.2 * drop, high - low)
+    box = (0.2 * drop, low, 1.4 * drop, high - low)
     ax.indicate_inset(box, edgecolor=style.GUIDE["color"], linewidth=0.8)
     shown, _ = contextual.snapshots(cell, contextual.first_seed(cell))
     moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
     ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], markersize=5, zorder=4)
+    ax.annotate("outputs in c", (times[-1], shown[moments[-1]]), (4, 4), color="0.35",
+                textcoords="offset points")  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, ylim=(0, 1.05))
     ax.set_xlim(0, style.settling_time(loss, cell.flow_time))
     ax.set_title("The gated network passes the same stages")
@@ -108,7 +115,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     loss = relative_loss(cell.get("trajectory", "loss")).mean("seed")
     loss = loss.sel(time=errors[RELN]["snapshot"].values)
     for name, props in STYLES.items():
-        style.over_seeds(ax, loss, errors[name].rename(snapshot="time"), marker=".", **props)
+        distance = errors[name].rename(snapshot="time")
+        style.over_seeds(ax, loss, distance, **{"marker": "."} | props)
     peak = int(errors[RELN].mean("seed").fillna(0).argmax("snapshot"))
     late = loss[peak] < 0.5  # the left half of the axis has room
     for name, text, offset, side in (
@@ -118,7 +126,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         height = float(errors[name].mean("seed")[peak])
         ax.annotate(text, (float(loss[peak]), height), offset, textcoords="offset points",
                     ha=side, color=STYLES[name]["color"])  # fmt: skip
-    ax.set(xlabel="loss over initial loss", ylabel="relative distance of outputs")
+    ax.set_xlabel("loss over initial loss")
+    ax.set_ylabel("relative distance of outputs\nfrom the ReLU network's")
     ax.set(xlim=(1.02, 0), ylim=(0, None))
     ax.set_title("Outputs differ most late in training")
 
@@ -153,11 +162,10 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set_title("Every pathway follows theory")
 
 
-def _draw_candidates(ax: Axes, cell: CellResults) -> None:
-    """Draws losses of both gated networks over the initial loss of the ReLU network."""
+def _draw_candidate(ax: Axes, cell: CellResults, name: str) -> None:
+    """Draws the loss of a gated network over the initial loss of the ReLU network."""
     initial = smallest_scale(cell.get("trajectory", "loss")).isel(time=0, drop=True)
-    for name, props in STYLES.items():
-        trained = metric(cell, "imitation_loss", candidate=name)
-        theory = smallest_scale(cell.get("theory", "candidate_loss", candidate=name))
-        style.over_seeds(ax, cell.flow_time, trained / initial, **props)
-        ax.plot(cell.flow_time, (theory / initial).mean("seed"), **style.THEORY)
+    trained = metric(cell, "imitation_loss", candidate=name)
+    theory = smallest_scale(cell.get("theory", "candidate_loss", candidate=name))
+    style.over_seeds(ax, cell.flow_time, trained / initial, **STYLES[name])
+    ax.plot(cell.flow_time, (theory / initial).mean("seed"), **style.THEORY)

@@ -30,6 +30,8 @@ SOURCES = {
 """Lines by the time that gates are from."""
 NAMES = {"training": "gates of all\nof training", "start": "gates of\nthe start"}
 NOTE = {"fontsize": 6.5, "color": "0.35"}
+STEEP = 1.5
+"""Ratio of errors above which a line has its number below, as other lines are above it."""
 HALF, REACH = 0.36, 0.5
 """Half the width of a pattern of gates, and of a number of clusters along the axis."""
 
@@ -74,10 +76,15 @@ def panel_a(results: Results, ax: Axes) -> None:
     for before, count in pairwise(counts):
         high, low = (float(errors.sel(clusters=k)) for k in (before, count))
         middle = ((before + count) / 2, (high * low) ** 0.5)
-        ax.annotate(f"÷{high / low:.1f}", middle, (1, 4), textcoords="offset points", **NOTE)
+        steep = high / low > STEEP
+        ax.annotate(f"÷{high / low:.1f}", middle, (-3, -10) if steep else (0, 4),
+                    textcoords="offset points", ha="right" if steep else "center",
+                    **NOTE)  # fmt: skip
     for count in counts[counts == elbow]:
         error = float(errors.sel(clusters=count))
         ax.plot(count, error, "o", color="black", markerfacecolor="none", markersize=11)
+        ax.annotate("elbow: fewest\nwithin the band", (count, error), (-2, 16),
+                    textcoords="offset points", fontsize=NOTE["fontsize"])  # fmt: skip
     ax.set(yscale="log", ylabel="mean squared error of outputs", xlabel="number of clusters $k$")
     _frame(ax, counts)
     label_ends(ax, ends)

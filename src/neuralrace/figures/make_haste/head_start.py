@@ -23,8 +23,8 @@ from neuralrace.results.cells import CellResults, Results
 Families = Mapping[contextual.Numbers, CellResults]
 Point = tuple[int | float, Any, float]
 """q, times of runs, and that of theory."""
-STAGES = ("context_stage", "context_stage_four", "context_stage_five")
 SHOWN = "context_stage_four"
+STAGES = ("context_stage", SHOWN)
 TASKS = ("three_contexts", "four_contexts", "five_contexts")
 WHOLE = "three_contexts_gated"
 SHORT = r"flow time (units of $\tau$)"
@@ -36,7 +36,7 @@ LATE = 0.05
     layout="aaabbb;ccddee",
     height=4.1,
     reads={
-        "context_stage context_stage_four context_stage_five": {
+        "context_stage context_stage_four": {
             "trajectory": "loss",
             "theory": "loss",
             "metrics": "loss_half_time predicted_loss_half_time",
@@ -79,13 +79,13 @@ def panel_a(results: Results, ax: Axes) -> None:
                 color=contextual.family_props((q,))["color"],
             )  # fmt: skip
     ax.set(ylim=(0, None))
-    ax.text(0.98, 0.9, f"$C$ = {contexts}", ha="right", transform=ax.transAxes)
+    _name_task(ax, families, 0.9)
     ax.set_title("Residual alone: $q$ and $C-q$ contexts learn alike")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Time to half of the loss of a against q/C; grey is proportional to 1/sqrt(q(C - q)), through
-    theory at the largest q.
+    """Time to half of the loss of a against q/C; thin lines are proportional to 1/sqrt(q(C - q)),
+    through theory at the largest q, and not exact between.
     """
     points = []
     for experiment in STAGES:
@@ -98,14 +98,17 @@ def panel_b(results: Results, ax: Axes) -> None:
             )
             for (q,), cell in families.items()
         ])  # fmt: skip
-    _draw_times(ax, _contexts(results), points)
-    for count, own in zip(_contexts(results), points, strict=True):
+    counts = _contexts(results)
+    _draw_times(ax, counts, points)
+    for (count, props), own in zip(style.styled(counts), points, strict=False):
         last, _, time = own[-1]
         q = np.linspace(0.1, 0.9, 60) * count
-        ax.plot(q / count, time * np.sqrt(last * (count - last) / (q * (count - q))), **style.GUIDE)
-    ax.set_ylabel("time to half of the loss")
-    ax.text(0.34, 0.08, r"grey: $\propto 1/\sqrt{q(C-q)}$", color="0.4", transform=ax.transAxes)
-    ax.set_title("Residual alone: half of the contexts win")
+        guide = style.GUIDE | {"color": props["color"]}
+        ax.plot(q / count, time * np.sqrt(last * (count - last) / (q * (count - q))), **guide)
+    ax.set_ylabel(r"time to half of the loss ($\tau$)")
+    ax.text(0.5, 0.9, r"thin: $\propto 1/\sqrt{q(C-q)}$, from $q = C-1$", color="0.35",
+            ha="center", transform=ax.transAxes)  # fmt: skip
+    ax.set_title("Residual alone: two of four contexts win")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -113,6 +116,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     families = contextual.families(results.cells(WHOLE))
     _draw_losses(ax, families, "head_start")
     ax.set(yscale="log", ylim=(0.01, 1.2))
+    _name_task(ax, families, 0.9)
     ax.text(0.85, 0.12, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
     ax.text(0.42, 0.12, "$q$ = 2", color=_colour(families, -1), ha="right", transform=ax.transAxes)
     ax.text(0.99, 0.55, "Jarvis et al.,\nclosed form", color=style.PAPER["color"], ha="right",
@@ -140,6 +144,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set_xlim(0, float(cell.flow_time[-1]))
     ax.text(0.36, 0.45, "$q$ = 1", color=_colour(families, 0), transform=ax.transAxes)
     ax.text(0.03, 0.88, "$q$ = 2", color=_colour(families, -1), transform=ax.transAxes)
+    _name_task(ax, families, 0.06)
     ax.set_title("Two contexts have a head start")
 
 
@@ -156,7 +161,7 @@ def panel_e(results: Results, ax: Axes) -> None:
             if len(numbers) == 1
         ])  # fmt: skip
     _draw_times(ax, _contexts(results), points)
-    ax.set_ylabel(f"time to {LATE:.0%} of the loss")
+    ax.set_ylabel(rf"time to {LATE:.0%} of the loss ($\tau$)")
     ax.set_title("Whole task: more contexts win")
 
 
@@ -173,9 +178,18 @@ def _draw_losses(ax: Axes, families: Families, solution: str) -> None:
         ax.set(xlabel=SHORT, xlim=(0, float(cell.flow_time[-1])))
 
 
+def _name_task(ax: Axes, families: Families, height: float) -> None:
+    """Writes the number of contexts of the task at the right edge."""
+    contexts = contextual.task(next(iter(families.values()))).contexts
+    ax.text(0.98, height, f"$C$ = {contexts}", ha="right", transform=ax.transAxes)
+
+
 def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Point]]) -> None:
-    """Draws times of simulation and of theory against q/C, a colour and a marker for each C."""
-    for (count, props), own in zip(style.styled(contexts), points, strict=True):
+    """Draws times of simulation and of theory against q/C, a colour and a marker for each C.
+
+    Points of the largest C may be absent.
+    """
+    for (count, props), own in zip(style.styled(contexts), points, strict=False):
         x = [q / count for q, _, _ in own]
         style.point_series(ax, x, [times for _, times, _ in own], markersize=6, **props)
         ax.plot(x, [time for _, _, time in own], **style.THEORY)

@@ -5,8 +5,8 @@ that of the ReLU network: beside the common pathway, those that are open in all 
 (shaded). Here every family, open in one context or more, is set beside ReLU networks of three to
 five contexts. With the two initial values free, as in a fit by hand, the closed form of
 every family fits the loss (a). Trained beside the ReLU network, the family of the paper is ahead of
-it; with four and five contexts another one takes its time (b). Networks with five contexts were
-trained only for the two families whose closed forms with head start are nearest.
+it; with four and five contexts another one takes about its time (b). Networks with five contexts
+were trained only for the two families whose closed forms with head start are nearest.
 """
 
 from typing import Any
@@ -54,20 +54,25 @@ def panel_a(results: Results, ax: Axes) -> None:
     the initial loss: with nothing fitted, and with both starts fitted. Means and ranges over ten
     runs.
     """
-    parts = _parts(results, ax)
-    for part, cell in zip(parts, _cells(results), strict=True):
-        for row, number in enumerate(_families(cell)):
+    cells = _cells(results)
+    rows = list(map(_families, cells))
+    parts = _parts(cells, rows, ax)
+    for part, cell, families in zip(parts, cells, rows, strict=True):
+        for row, number in enumerate(families):
             gaps = [metric(cell, name).sel(open_in=number) for name in GAPS]
             part.plot([float(gap.mean()) for gap in gaps], [row, row], **BAR)
             for gap, props in zip(gaps, GAPS.values(), strict=True):
                 style.points(part, row, gap, across=True, markersize=6, **props)
         part.set_xscale("log")
-    parts[-1].set_xlabel("largest distance of losses, over the initial loss")
+    parts[-1].set_xlabel(
+        "largest distance from the ReLU network's loss,\n"
+        "over the initial loss (mean and range over runs)"
+    )
     for gap, name in zip(GAPS, ("both starts fitted", "nothing fitted"), strict=True):
-        at = float(metric(_cells(results)[0], gap).isel(open_in=0).mean())
+        at = float(metric(cells[0], gap).isel(open_in=0).mean())
         parts[0].annotate(
-            name, (at, 1), (0, 2), parts[0].get_xaxis_transform(), "offset points",
-            ha="center", color=GAPS[gap]["color"],
+            f"closed form,\n{name}", (at, 1), (0, 2), parts[0].get_xaxis_transform(),
+            textcoords="offset points", ha="center", color=GAPS[gap]["color"],
         )  # fmt: skip
     ax.set_title("Fitted, every family follows the loss")
 
@@ -76,29 +81,30 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Gated networks of each family, trained: time to 5% of the initial loss over the ReLU
     network's. Means and ranges over ten runs.
     """
-    parts = _parts(results, ax)
-    for part, cell in zip(parts, _cells(results), strict=True):
-        names = contextual.candidate_names(cell)
+    cells = _cells(results)
+    trained = list(map(contextual.candidate_names, cells))
+    rows = [[number for number in _families(cell) if (number,) in names]
+            for cell, names in zip(cells, trained, strict=True)]  # fmt: skip
+    parts = _parts(cells, rows, ax)
+    for part, cell, families, names in zip(parts, cells, rows, trained, strict=True):
         ratios = metric(cell, "imitation_time_ratio").sel(loss_level=LEVEL)
-        for row, number in enumerate(_families(cell)):
-            name = names.get((number,))
-            values = ratios.sel(candidate=name) if name else None
-            if values is None or values.isnull().all():
-                text = "not trained" if values is None else "never"
-                part.text(1.02, row, text, va="center", color="0.4")
+        for row, number in enumerate(families):
+            values = ratios.sel(candidate=names[number,])
+            if values.isnull().all():
+                part.text(1.02, row, "never", va="center", color="0.4")
             else:
                 style.points(part, row, values, across=True, markersize=6, **TRAINED)
-        own = _families(cell).index(contextual.task(cell).contexts - 1)
+        own = families.index(contextual.task(cell).contexts - 1)
         part.text(0.98, own, "Jarvis et al.: all but one", color="0.35", va="center", ha="right",
                   transform=part.get_yaxis_transform())  # fmt: skip
         part.axvline(1, color=style.COLOURS["relu"], zorder=1, **style.SIMULATION)
-        part.set_yticklabels([])
-        part.set_ylabel("")
     parts[0].annotate(
-        "ReLU network", (1, 1), (0, 2), parts[0].get_xaxis_transform(), "offset points",
-        ha="center", color=style.COLOURS["relu"],
+        "time of the\nReLU network", (1, 1), (0, 2), parts[0].get_xaxis_transform(),
+        textcoords="offset points", ha="center", color=style.COLOURS["relu"],
     )  # fmt: skip
-    parts[-1].set_xlabel(f"time to {LEVEL:.0%} of the loss, over the ReLU network's")
+    parts[-1].set_xlabel(
+        f"time to {LEVEL:.0%} of the loss, over the ReLU network's\n(mean and range over runs)"
+    )
     ax.set_title("Trained, the paper's family is too early")
 
 
@@ -111,13 +117,12 @@ def _families(cell: CellResults) -> list[int]:
     return cell.get("metrics", "fitted_gap")["open_in"].values.tolist()
 
 
-def _parts(results: Results, ax: Axes) -> list[Axes]:
-    """A part of a panel for each number of contexts, with a row for each family."""
-    cells = _cells(results)
-    counts = [len(_families(cell)) for cell in cells]
+def _parts(cells: list[CellResults], rows: list[list[int]], ax: Axes) -> list[Axes]:
+    """A part of a panel for each number of contexts, with rows of families."""
+    counts = list(map(len, rows))
     parts = list(style.split(ax, len(cells), sharex=True, height_ratios=counts)[:, 0])
-    for part, cell in zip(parts, cells, strict=True):
-        families, contexts = _families(cell), contextual.task(cell).contexts
+    for part, cell, families in zip(parts, cells, rows, strict=True):
+        contexts = contextual.task(cell).contexts
         part.axhspan(*(families.index(contexts - 1) + edge for edge in (-0.45, 0.45)), **SHADE)
         part.set_yticks(range(len(families)), [f"open in {number}" for number in families])
         part.set(ylim=(len(families) - 0.5, -0.5), ylabel=f"{contexts} contexts")

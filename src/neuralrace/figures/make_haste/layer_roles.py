@@ -12,6 +12,7 @@ Eight runs of each network.
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
@@ -33,7 +34,7 @@ EVERY = 3
 @Figure(
     layout="abc",
     height=2.95,
-    widths=(0.85, 1.45, 1.15),
+    widths=(0.9, 1.35, 1.25),
     cf={"b": "sec. 6"},
     reads={
         "two_hidden": {
@@ -53,11 +54,8 @@ def legend(results: Results) -> style.Handles:
     contexts = contextual.task(results.cell("two_hidden")).contexts
     common, *kinds = kinds_of(contexts)
     return [
-        Patch(color=colour(common), label="open in all contexts"),
-        *(
-            Patch(color=colour(kind), label=f"all but {contexts - n}")
-            for n, kind in enumerate(kinds)
-        ),
+        Patch(color=colour(common), label=f"open in contexts {_listed(common)}"),
+        *(Patch(color=colour(kind), label=_listed(kind)) for kind in kinds),
         Patch(color=colour(~common), label="fewer"),
     ]
 
@@ -73,8 +71,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     for column, median in enumerate(np.median(losses, axis=1)):
         beside = {"textcoords": "offset points", "ha": "right" if column else "left"}
         ax.annotate(f"{100 * median:.2g}%", (column, median), (-7 if column else 9, 0), **beside)
-    layers = [f"without\nReLU {layer}" for layer in linearised["hidden_layer"].values]
-    style.named_columns(ax, ["as trained", *layers])
+    layers = [f"layer {layer}\nwithout\nits ReLU" for layer in linearised["hidden_layer"].values]
+    style.named_columns(ax, ["as\ntrained", *layers])
+    ax.text(0.98, 0.02, "numbers: medians", ha="right", color="0.35", transform=ax.transAxes)
     ax.set(yscale="log", ylabel="loss over initial loss")
     ax.set_title("ReLU 2 is needed more")
 
@@ -102,14 +101,14 @@ def panel_b(results: Results, ax: Axes) -> None:
         draw_gates(part, gate[by_contexts(gate, contexts)[::EVERY]], cell)
         part.set_title(f"layer {layer}:\n{share:.0%} always open", loc="center")
         part.set(yticks=[], xlabel="sample, by context")
-    parts[0].set_ylabel("hidden unit")
+    parts[0].set_ylabel("hidden unit (white: closed)")
     ax.set_title("Units of both layers close on some samples")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """What units of the last hidden layer carry of the residual of the common part, by the number
     of contexts that they are on in, and in units whose gate is the same for all objects of each
-    context ("context alone"); a dot for each run, a bar at the median.
+    context; a dot for each run, a bar at the median.
     """
     ax.set_ylim(-0.04, 1)
     for offset, (experiment, (name, props)) in zip((-0.2, 0.2), NETWORKS.items(), strict=True):
@@ -121,7 +120,13 @@ def panel_c(results: Results, ax: Axes) -> None:
             style.single_runs(ax, x + offset, share, 0.14, markersize=3, markeredgewidth=0, **props)
         ax.plot([], [], linestyle="", label=name, **props)
     ax.axvline(len(numbers) - 0.5, **style.GUIDE)
-    style.named_columns(ax, [*map(str, numbers), "context\nalone"])
+    ax.plot([], [], color="0.2", linewidth=1.2, label="median")
+    style.named_columns(ax, [*map(str, numbers), "same gate\nfor all\nobjects"])
     ax.set(xlabel="contexts that a unit is open in", ylabel="share of the residual")
     ax.legend(loc="upper left")
     ax.set_title("Units of two contexts carry most")
+
+
+def _listed(opened: Bool[np.ndarray, " context"]) -> str:
+    """The contexts that a unit is open in."""
+    return ", ".join(map(str, np.flatnonzero(opened) + 1))

@@ -32,6 +32,8 @@ COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossible")
 START: dict[str, Any] = {"color": "0.5", "marker": "s", "clip_on": False}
 END: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
+APART = 0.17
+"""Distance of shares before and after training from the middle of their row."""
 FRAME = {"facecolor": "none", "edgecolor": style.categorical(4), "linewidth": 1.6}
 LEMMA = FRAME | {"edgecolor": style.PAPER["color"], "linestyle": style.PAPER["linestyle"]}
 
@@ -81,18 +83,20 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Share of units that have each pattern before and after training.
+    """Share of units that have each pattern before and after training; the text is the sum beyond
+    the lemma.
 
     Raises:
         UserError: the task is another than two objects in two contexts.
     """
     cell = results.cell("lemma")
     groups = _grouped(cell)
-    for snapshot, props in ((0, START), (-1, END)):
+    beyond = []
+    for snapshot, props, shift in ((0, START, -APART), (-1, END, APART)):
         units, _ = _by_pattern(cell, np.concatenate(groups), snapshot)
-        beyond = _draw_shares(ax, list(map(len, groups)), units, props)
+        beyond.append(_draw_shares(ax, list(map(len, groups)), units, props, shift))
     ax.set_xlabel("share of units")
-    _write_share(ax, groups, f"{beyond:.0%} of units")
+    _write_share(ax, groups, f"{beyond[0]:.0%} → {beyond[1]:.0%}\nof units")
     ax.set_title("Many units end beyond the lemma")
 
 
@@ -106,16 +110,24 @@ def panel_c(results: Results, ax: Axes) -> None:
     groups = _grouped(cell)
     _, outputs = _by_pattern(cell, np.concatenate(groups), -1)
     beyond = _draw_shares(ax, list(map(len, groups)), outputs, END)
+    row = int(np.flatnonzero(np.concatenate(groups).all(axis=1))[0])
+    always = outputs.isel(pattern=row)
+    ax.annotate(f"always open: {float(always.mean()):.0%}", (float(always.min()), row), (-5, 0),
+                textcoords="offset points", ha="right", va="center")  # fmt: skip
     ax.set_xlabel("share of output")
     _write_share(ax, groups, f"{beyond:.0%} of the output")
     ax.set_title("Much output is beyond the lemma")
 
 
 def _draw_shares(
-    ax: Axes, sizes: Sequence[int], shares: xr.DataArray, props: dict[str, Any]
+    ax: Axes, sizes: Sequence[int], shares: xr.DataArray, props: dict[str, Any], shift: float = 0
 ) -> float:
-    """Draws shares in the rows of their patterns; returns the share beyond the lemma."""
-    rows = range(shares.sizes["pattern"])
+    """Draws shares in the rows of their patterns, moved down by a part of a row.
+
+    Returns:
+        The share beyond the lemma.
+    """
+    rows = [row + shift for row in range(shares.sizes["pattern"])]
     style.point_series(ax, rows, shares.transpose("pattern", "seed"), across=True, **props)
     ax.set_yticks([])
     ax.axhspan(sizes[0] - 0.5, sizes[0] + sizes[1] - 0.5, color="0.92", zorder=0)

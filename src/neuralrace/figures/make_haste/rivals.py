@@ -23,11 +23,14 @@ from neuralrace.figures.gate_patterns import COMMON
 from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
-OTHERS = {
-    "samples_gated": ("a pathway a sample", {"color": (0.45, 0.45, 0.45)}),
-    "objects_gated": ("a pathway an object", {"color": (0.65, 0.65, 0.65)}),
+OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "samples_gated": ("a pathway a sample", {"color": (0.15, 0.15, 0.15), "linewidth": 4.0}),
+    "objects_gated": (
+        "a pathway an object",
+        {"color": (0.5, 0.5, 0.5), "linewidth": 1.4, "alpha": 1.0},
+    ),
 }
-"""Names and colours of networks with other pathways, by experiment."""
+"""Names and lines of networks with other pathways, by experiment."""
 NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
     "a pathway a sample": (0.6, (6, 0), "left"),
     "a pathway an object": (0.25, (5, 2), "left"),
@@ -89,8 +92,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     _name_curve(ax, "ReLU network", relu, loss.mean("seed"), style.COLOURS["relu"])
     for text, time in ratios.items():
         ax.annotate(text, (time, LATE), (-2, -8), textcoords="offset points", ha="right")
-    ax.text(0.005, LATE, f"time to {LATE:.0%}, over that of $q$ = 2", color="0.4", va="top",
-            transform=ax.get_yaxis_transform())  # fmt: skip
+    ax.annotate(f"time to {LATE:.0%}, over that of $q$ = 2:", (0.005, LATE), (0, -3),
+                ax.get_yaxis_transform(), "offset points", color="0.4", va="top")  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
     ax.set_xlim(0, 1.05 * style.settling_time(loss, relu.flow_time))
     ax.set_title("Single contexts are late, single samples win late")
@@ -117,14 +120,16 @@ def panel_b(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, cell.flow_time, simulation, color=shade)
         ax.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
     end = float(cell.flow_time[-1])
-    names = [("common", 0.55, COMMON)]
+    names = [("common pathway", 0.55, COMMON)]
+    numbers = (contextual.gates_by_context(cell) > 0).sum(axis=1).tolist()
     for number, height in ((2, 0.06), (1, 0.01)):
-        names.append((f"$q$ = {number}", height, contextual.family_props((number,))["color"]))
+        text = f"{numbers.count(number)} pathways of $q$ = {number}"
+        names.append((text, height, contextual.family_props((number,))["color"]))
     for text, height, shade in names:
         ax.text(end, height, text, ha="right", va="bottom", color=shade)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of power", yscale="log", ylim=(LEAST, 2))
     ax.set_xlim(0, end)
-    ax.set_title("Trained together, single contexts stay small")
+    ax.set_title("Trained in one network, single contexts stay small")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -141,11 +146,12 @@ def panel_c(results: Results, ax: Axes) -> None:
                 transform=ax.transAxes)  # fmt: skip
     peak = int(off.argmax())
     left = peak < len(off) / 2
-    ax.annotate("drop of the common pathway", (time[peak], off[peak]), (6 if left else -6, 0),
+    ax.annotate("first drop: the common pathway's", (time[peak], off[peak]), (6 if left else -6, 0),
                 textcoords="offset points", ha="left" if left else "right", va="top",
                 fontsize=6.5)  # fmt: skip
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylabel="distance of losses", ylim=(0, None))
-    ax.set_title("Both families differ most in the first drop")
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, time[-1]), ylim=(0, None))
+    ax.set_ylabel("distance of loss\nfrom the ReLU network's")
+    ax.set_title("Both families coincide in the first drop")
 
 
 def _name_curve(

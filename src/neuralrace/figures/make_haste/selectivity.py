@@ -1,7 +1,7 @@
 """Mixed selectivity: units of ReLU networks are open in several contexts.
 
 The paper (Jarvis et al., "Make Haste Slowly", secs. 4 and 5) finds no unit that is specific to a
-context, and pathways that are open in C - 1 of C contexts (dotted). It reads this off the gated
+context, and pathways that are open in C - 1 of C contexts (shaded). It reads this off the gated
 network; here units are counted one by one, by the number of contexts that they are open in, on more
 than half of the objects of each, and by what they carry at the end of training. C - 1 holds for
 three and four contexts; with five, more is carried by units open in three. Bars are means over 10
@@ -19,9 +19,10 @@ from neuralrace.results.cells import CellResults, Results
 
 WIDTH = 0.36
 """Width of a bar."""
+SHADE = "0.9"
 PARTS = {
-    "carried_residual": ("of the residual", {"color": style.COLOURS["relu"], "alpha": 0.8}),
-    "carried_common": ("of the common part", {"color": style.COLOURS["relu"], "alpha": 0.35}),
+    "carried_residual": ("of the residual", {"color": style.COLOURS["relu"]}),
+    "carried_common": ("of the common part", {"color": (0.95, 0.77, 0.66)}),
 }
 """Names and shades of what units carry, by metric."""
 
@@ -42,7 +43,7 @@ def legend(results: Results) -> style.Handles:
     """Parts of the targets, and what the paper has."""
     return [
         *(Patch(**props, linewidth=0, label=f"share {name}") for name, props in PARTS.values()),
-        style.handle("Jarvis et al.: open in $C - 1$", **style.PAPER),
+        Patch(color=SHADE, linewidth=0, label="Jarvis et al.: open in $C - 1$"),
     ]
 
 
@@ -53,13 +54,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     are shut on all samples of the other contexts.
     """
     _draw_carried(ax, results.cell("contextual"))
-    ax.set_title("Three contexts: units are open in two")
+    ax.set_title("Three structures: units open in two, rarely one")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same for three contexts with hierarchies in all blocks."""
     _draw_carried(ax, results.cell("three_contexts"))
-    ax.set_title("Three hierarchies: in two as well")
+    ax.set_title("Three hierarchies: open in two, hardly in one")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -71,14 +72,14 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """The same for five contexts."""
     _draw_carried(ax, results.cell("five_contexts"))
-    ax.set_title("Five contexts: in three, not in four")
+    ax.set_title("Five contexts: in three rather than four")
 
 
 def _draw_carried(ax: Axes, cell: CellResults) -> None:
     """Draws what units carry, by the number of contexts that they are open in."""
     contexts = contextual.task(cell).contexts
     numbers = np.arange(contexts + 1)
-    ax.axvline(contexts - 1, **style.PAPER | {"zorder": 0})
+    ax.axvspan(contexts - 1.5, contexts - 0.5, color=SHADE, linewidth=0, zorder=0)
     for side, (key, (_, props)) in zip((-0.5, 0.5), PARTS.items(), strict=True):
         carried = metric(cell, key)
         low, mean, high = carried.min("seed"), carried.mean("seed"), carried.max("seed")
@@ -87,8 +88,11 @@ def _draw_carried(ax: Axes, cell: CellResults) -> None:
         ax.vlines(bars, low, high, color="black", linewidth=0.8)
     mean = metric_mean(cell, "mean_open_contexts")
     own = _percent(metric_mean(cell, "context_specific_share"))
-    text = f"open in {mean:.1f} on average\nspecific to one: {own}"
-    ax.text(0.02, 0.97, text, va="top", transform=ax.transAxes)
+    text = (
+        f"open in {mean:.1f} on average;\nunits fully shut in all but one\n"
+        f"carry {own} of the residual"
+    )
+    ax.text(0.02, 0.97, text, va="top", fontsize=6.5, transform=ax.transAxes)
     ax.set(xticks=numbers, xlabel=f"contexts that a unit is open in, of {contexts}")
     ax.set(ylim=(0, 1.05), ylabel="share carried")
 

@@ -18,14 +18,18 @@ from neuralrace.results.cells import Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiments, and labels of their solutions."""
-COLOURS = (style.categorical(0), style.categorical(4))
-"""Colours of both networks."""
+NETWORKS = (
+    ("one hidden\nlayer", 0.5, {"color": style.categorical(5)}),
+    ("none", 0.2, {"color": "0.45"}),
+)
+"""Names of both networks, losses at which these stand, and their colours."""
 SHORT = r"flow time (units of $\tau$)"
 
 
 @Figure(
-    layout="aaa;bcd",
+    layout="aaaa;bc.d",
     height=4.0,
+    widths=(1.0, 1.0, 0.02, 1.0),
     heights=(1.35, 1.0),
     cf={"a": "Fig. 7", "b": "Fig. 7"},
     reads={
@@ -36,22 +40,30 @@ SHORT = r"flow time (units of $\tau$)"
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Networks of d, and theory."""
-    names = ("one hidden layer", "no hidden layer")
-    networks = zip(names, COLOURS, strict=True)
-    lines = [style.handle(name, **style.SIMULATION, color=colour) for name, colour in networks]
-    return [*lines, style.handle("closed form", **style.THEORY)]
+    """Theory; all lines have names."""
+    return [style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Correlation of items and properties, and the singular vectors and values it splits into."""
+    """Correlation of items and properties, over the variance of inputs, and the singular vectors
+    and values it splits into. Singular values are written; their shades are shares of the largest.
+    """
     cell = results.cell(DEEP[0])
     data, modes = cell.data, cell.data.modes
     u, v = signed_vectors(cell)
-    # Orthogonal matrices have entries of at most 1; the others are shares of their largest entry.
-    total, middle = data.sigma_yx / data.sigma_yx.max(), np.diag(modes.s) / modes.s[0]
-    symbols = (r"$\Sigma^{yx}$", "$=$ $U$", r"$\times$ $S$", r"$\times$ $V^T$")
-    axes = draw_decomposition(ax, cell, (total, u, middle, v.T), symbols, data.output_names)
+    values = cell.target.values  # singular values over the variance of inputs
+    shares = values / values[0]  # all other entries are at most 1
+    total = data.sigma_yx * values[0] / modes.s[0]
+    symbols = (
+        r"$\Sigma^{yx}$ over input variance",
+        "$=$ $U$",
+        r"$\times$ $S$ (values written)",
+        r"$\times$ $V^T$",
+    )
+    matrices = (total, u, np.diag(shares), v.T)
+    axes = draw_decomposition(ax, cell, matrices, symbols, data.output_names)
+    for mode, (value, share) in enumerate(zip(values, shares, strict=True)):
+        style.write_entry(axes[2], axes[2].images[0], (mode, mode), share, f"{value:.3g}")
     for part in axes[1:3]:
         part.set_xlabel("mode")
     ax.set_title("A hierarchy splits into modes, level by level")
@@ -71,9 +83,11 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Loss of both networks as a share of its start."""
-    for (experiment, solution), colour in zip((DEEP, SHALLOW), COLOURS, strict=True):
+    for (experiment, solution), (name, level, props) in zip((DEEP, SHALLOW), NETWORKS, strict=True):
         cell = results.cell(experiment)
-        draw_relative_loss(ax, cell, {"color": colour}, {solution: style.THEORY})
+        loss = draw_relative_loss(ax, cell, props, {solution: style.THEORY}).mean("seed")
+        time = float(cell.flow_time[int((loss > level).sum())])
+        ax.annotate(name, (time, level), (6, 5), textcoords="offset points", va="center", **props)
     ax.set(xlabel=SHORT, ylim=(0, None))
     _same_clock(results, ax)
     ax.set_title("Only depth makes stages")

@@ -23,7 +23,9 @@ from neuralrace.figures.sweeps import metric, smallest_scale
 from neuralrace.metrics.relu.imitation import classical_scaling
 from neuralrace.results.cells import CellResults, Results
 
-RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "markersize": 7}
+RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "^", "markersize": 6}
+OPEN: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.0, "linewidth": 0.9}
+"""Markers and lines of means, which lie close together."""
 WORDS: dict[contextual.Numbers, str] = {(1,): "one context", (2,): "two contexts"}
 """Families that are drawn, by the contexts that a pathway is open in."""
 DISTANCES = ("scaling_disparity", "imitation_output_error")
@@ -37,7 +39,7 @@ PLANES = ((0, 1), (2, 3))
 @Figure(
     layout="aab",
     height=2.75,
-    widths=(0.85, 0.85, 1.1),
+    widths=(0.8, 0.8, 1.3),
     cf={"a": "Fig. 4c"},
     reads={
         "contextual": {
@@ -53,9 +55,9 @@ def legend(results: Results) -> style.Handles:
     """The three networks."""
     relu = results.cell("contextual")
     return [
-        style.handle("ReLU network", linestyle="", **RELU),
+        style.handle("ReLU network", **OPEN | RELU),
         *(
-            style.handle(f"gated, pathways of {WORDS[family]}", linestyle="", **_props(family))
+            style.handle(f"gated, pathways of {WORDS[family]}", **OPEN | _props(family))
             for family in _shown(relu)
         ),
     ]
@@ -112,12 +114,11 @@ def panel_b(results: Results, ax: Axes) -> None:
             (0, 6 if place == "bottom" else -6), textcoords="offset points",
             ha="center", va=place, color=_props(family)["color"],
         )  # fmt: skip
-    ax.plot(0, 0, clip_on=False, **RELU)
-    ax.annotate("ReLU network", (0, 0), (7, 5), textcoords="offset points", color=RELU["color"])
-    ax.set(xlim=(0, 1.15 * ax.dataLim.x1), ylim=(0, 1.25 * ax.dataLim.y1))
+    ax.margins(x=0.25, y=0.25)
     ax.locator_params(nbins=4)
-    ax.set(xlabel="squared distance of representations", ylabel="squared distance of outputs")
-    ax.set_title("Nearer in representation, not in output")
+    for axis, name in ((ax.xaxis, "representations"), (ax.yaxis, "outputs")):
+        axis.set_label_text(f"squared distance of {name}\nfrom the ReLU network's")
+    ax.set_title("One context: nearer representation, not output")
 
 
 def _shown(relu: CellResults) -> list[contextual.Numbers]:
@@ -135,7 +136,7 @@ def _draw_groups(
     """Means of groups of samples, joined by a closed line around them."""
     means = _means(points, groups)
     around = means[np.argsort(np.arctan2(*(means - means.mean(axis=0)).T))]
-    ax.plot(*np.append(around, around[:1], axis=0).T, linewidth=1.3, alpha=0.85, **props)
+    ax.plot(*np.append(around, around[:1], axis=0).T, **OPEN | props)
 
 
 def _means(

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import draw_network, gate_handles
-from neuralrace.figures.gate_patterns import draw_pathways
+from neuralrace.figures.gate_patterns import colour, draw_pathways
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.results.cells import Results
 
@@ -60,7 +60,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     cell = contextual.reln(results.cells("contextual_gated"))
     data, dataset = cell.data, contextual.task(cell)
     style.heat(ax, data.x.T, 0, 1)
-    contextual.name_blocks(ax.yaxis, data.input_groups, ("object", "context"))
+    names = ("object", "context")
+    contextual.name_blocks(ax.yaxis, data.input_groups, names)
+    ax.set_yticks(ax.get_yticks(), names, rotation=90, va="center")
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set_ylabel("input")
     ax.set_title("Inputs: every object in every context")
@@ -75,6 +77,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     names = [f"{position}:\n{kind}" for position, kind in zip(positions, kinds, strict=True)]
     style.heat(ax, data.y.T, 0, 1)
     contextual.name_blocks(ax.yaxis, contextual.block_sizes(dataset), names)
+    ax.set_yticks(ax.get_yticks(), names, rotation=90, va="center", multialignment="center")
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set(xlabel="context, each with all objects", ylabel="property")
     ax.set_title("Targets: some hold in one context only")
@@ -95,11 +98,15 @@ def panel_d(results: Results, ax: Axes) -> None:
     """The rectified linear network; cells are gates in the first to the last context."""
     cell = contextual.reln(results.cells("contextual_gated"))
     draw_pathways(ax, cell, shape=1.6)
+    ax.text(0, 0, "cells: gates in\ncontexts 1, 2, 3", va="bottom", color="0.35",
+            transform=ax.transAxes)  # fmt: skip
     ax.set_title("A common pathway, and context pathways")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Gates of families of networks by context, a row for each pathway."""
+    """Gates of families of networks by context, a row for each pathway. Squares on the left have
+    the colours of pathways in d; pathways of one context are grey.
+    """
     networks = contextual.families(results.cells("contextual_gated"))
     axes = style.split(ax, 1, len(networks))[0]
     for part, (numbers, cell) in zip(axes, networks.items(), strict=True):
@@ -107,6 +114,9 @@ def panel_e(results: Results, ax: Axes) -> None:
         pathways, contexts = opened.shape
         names = [str(context) for context in range(1, contexts + 1)]
         style.heat(part, opened, 0, 1, columns=names, cmap=GATES)
+        for row, kind in enumerate(opened > 0):
+            part.plot(-0.75, row, "s", color=colour(kind), markersize=4, clip_on=False)
+        part.set_xlim(-0.5, contexts - 0.5)
         for row in range(1, pathways):
             part.axhline(row - 0.5, color="0.5", linewidth=0.6)
         for column in range(1, contexts):
@@ -114,5 +124,5 @@ def panel_e(results: Results, ax: Axes) -> None:
         part.spines[["top", "right"]].set_visible(True)
         part.set_title(f"$q$ = {contextual.family_name(numbers)}", loc="center")
         part.set_xlabel("context")
-    axes[0].set_ylabel("pathway")
+    axes[0].set_ylabel("pathway", labelpad=9)
     ax.set_title("Families of pathways open in $q$ contexts")

@@ -46,7 +46,7 @@ SPREAD = 0.08
 @Figure(
     layout="aaaabbbbbb;cccccddddd;eeeeeeeeee",
     height=6.8,
-    heights=(1.15, 1.0, 1.35),
+    heights=(1.0, 0.9, 1.65),
     cf={"a": "Fig. 6a", "b": "Fig. 6b", "e": "Fig. 6"},
     reads={
         "one_hidden": {
@@ -85,6 +85,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.plot(times, losses[moments], "o", color=style.COLOURS["relu"])
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, float(relu.flow_time[-1]))
+    ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\ndots: moments of e",
+            ha="right", va="top", color="0.35", transform=ax.transAxes)  # fmt: skip
     ax.set_title("The gated network is later")
 
 
@@ -95,6 +97,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         _draw_runs(ax, cell, cell.flow_time / contextual.level_time(cell, HALF), name)
     ax.set(xlabel="time over time to 0.5", ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, END)
+    ax.text(0.98, 0.97, "lines as in b", ha="right", va="top", color="0.35",
+            transform=ax.transAxes)  # fmt: skip
     ax.set_title("On their own clocks, stages nearly agree")
 
 
@@ -114,14 +118,15 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.axhline(0, **style.GUIDE)
     style.named_columns(ax, [f"{level:g}" for level in levels])
     ax.set(xlabel="loss over initial loss", ylabel="time off the mean (%)")
+    ax.text(0.02, 0.97, "bar: median", va="top", color="0.35", transform=ax.transAxes)
     ax.set_title("Runs of the ReLU network vary less")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Outputs of the typical run of either network on plateaus, and their difference."""
+    """Outputs on plateaus, of either network's run nearest to the mean, and their difference."""
     runs = [(cell, contextual.typical_seed(cell)) for cell in map(results.cell, NETWORKS_OF_TWO)]
     contextual.draw_outputs(ax, runs[0], runs[1], PLATEAUS)
-    ax.set_title("On plateaus both networks answer alike")
+    ax.set_title("On plateaus both networks answer nearly alike")
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> None:

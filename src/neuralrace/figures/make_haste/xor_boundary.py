@@ -20,6 +20,8 @@ SIDE = 1.6
 """Half the side of the square on which outputs are drawn."""
 DOTS = 61
 """Number of points along each side of the square."""
+LEAST = 0.01
+"""Least share of the output, at any init scale, of margins that are drawn."""
 AROUND = slice(-2, 4)
 """Margins of maps, counted from that of equal speed."""
 
@@ -38,10 +40,7 @@ AROUND = slice(-2, 4)
 )
 def legend(results: Results) -> style.Handles:
     """Init scales, and theory."""
-    return [
-        *style.scale_handles(margins.scale_styles(results.cells("xor_margin")[0])),
-        style.handle("theory", **style.THEORY),
-    ]
+    return margins.legend(results.cells("xor_margin"))
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -63,6 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             part.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
         part.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), xlabel="$x_1$")
         part.set_title(margins.title(cell), loc="center")
+    axes[-1].text(0, 0, "targets:\nfilled +1\nopen \u22121", ha="center", va="center", fontsize=6.5)
     axes[0].set_xticks((-1, 1), ("-1", "1"))
     axes[0].set_yticks((-1, 1), ("-1", "1"))
     axes[0].set_ylabel("$x_2$")
@@ -73,9 +73,14 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of the output that units open on one example each carry at the end; units open on both
     examples of a class carry nearly all of the rest. Theory lets both kinds of pathways race from
-    the initial weights of each run, with nothing fitted.
+    the initial weights of each run, with nothing fitted. Margins at which units open on one example
+    carry less than 1% are left out; init scales are moved a little apart.
     """
-    cells = margins.by_margin(results, "xor_margin")
+    cells = [
+        cell
+        for cell in margins.by_margin(results, "xor_margin")
+        if cell.get("metrics", "xor_share").mean("seed").max() >= LEAST
+    ]
     shares, theory = (
         [cell.get("metrics", name) for cell in cells]
         for name in ("xor_share", "predicted_xor_share")

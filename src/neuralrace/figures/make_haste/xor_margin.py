@@ -84,6 +84,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     ):
         across, up = np.array(position) @ TILT
         ax.annotate(text, (across, up), offset, textcoords="offset points")
+    ax.text(1, 0.97, "filled: target +1\nopen: target \u22121", ha="right", va="top", color="0.35",
+            transform=ax.transAxes)  # fmt: skip
     ax.margins(0.14)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_axis_off()
@@ -93,6 +95,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """The gated network with a pathway for each class; cells are gates on the four examples."""
     _draw_pathways(ax, margins.gated_pairs(results)[0][0], margins.LINEAR)
+    ax.text(0, 0, "cells: gates on\nfour examples,\nwhite if open", va="bottom", color="0.35",
+            transform=ax.transAxes)  # fmt: skip
     ax.set_title("Linear: a pathway for each class")
 
 
@@ -118,7 +122,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     for solution, props in ALONE.items():
         never = np.array(positions)[np.isnan(_predicted(cells, solution))]
         ax.plot(never, np.full(len(never), 0.96 * top), "x", color=props["color"], markersize=4)
-    ax.text(0.56, 0.96, "never learned", ha="center", va="center", transform=ax.transAxes)
+    ax.text(0.53, 0.96, "× never learned", ha="center", va="center", fontsize=6.5,
+            transform=ax.transAxes)  # fmt: skip
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylabel=r"half time ($\tau$)", ylim=(0, top))
     ax.set_title("ReLU learns with the faster kind")
@@ -146,7 +151,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
         part.margins(x=0)
     axes[0].set_ylabel("loss")
-    ax.set_title("The loss is that of both kinds")
+    ax.set_title(r"Near $\Delta^*$ both kinds learn together")
 
 
 def _draw_pathways(ax: Axes, cell: CellResults, props: dict) -> None:

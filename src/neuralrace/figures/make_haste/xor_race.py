@@ -16,11 +16,14 @@ from neuralrace.figures import margins, style
 from neuralrace.figures.sweeps import metric_mean, smallest_scale
 from neuralrace.results.cells import Results
 
+LATE = 0.7
+"""Half time over the time drawn from which a name has no room on the right of its curve."""
+
 
 @Figure(
     layout="aab",
     height=2.7,
-    widths=(1.0, 1.0, 1.6),
+    widths=(1.1, 1.1, 1.5),
     cf={"a": "eqs. 22, 23"},
     reads={
         "xor_margin": {
@@ -35,38 +38,43 @@ from neuralrace.results.cells import Results
 )
 def legend(results: Results) -> style.Handles:
     """Init scales of b, and theory."""
-    return [
-        *style.scale_handles(margins.scale_styles(results.cells("xor_margin")[0])),
-        style.handle("theory", **style.THEORY),
-    ]
+    return margins.legend(results.cells("xor_margin"))
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Losses of the two gated networks themselves from one strength of all pathways, 5 runs of
-    each, with their closed forms on top. Numbers are mean times to half of the loss.
+    each, with their closed forms on top. Numbers are half times: mean times to half of the loss.
     """
     pairs = margins.gated_pairs(results)
     axes = style.split(ax, 1, len(pairs), sharex=True, sharey=True)[0]
     for part, pair in zip(axes, pairs, strict=True):
         kinds = (("linear", margins.LINEAR), ("XoR", margins.XOR))
-        for row, (cell, (name, props)) in enumerate(zip(pair, kinds, strict=True)):
+        halves = [metric_mean(cell, "loss_half_time") for cell in pair]
+        for cell, (name, props), half in zip(pair, kinds, halves, strict=True):
             loss = smallest_scale(cell.get("trajectory", "loss"))
             closed = smallest_scale(cell.get("theory", "loss", solution="reduction")).mean("seed")
             style.over_seeds(part, cell.flow_time, loss, **props)
             part.plot(cell.flow_time, closed, **style.THEORY)
-            text = f"{name} {metric_mean(cell, 'loss_half_time'):.1f}"
-            part.text(1, 0.83 - 0.09 * row, text, ha="right", transform=part.transAxes, **props)
-        part.text(1, 0.92, "half time", ha="right", transform=part.transAxes)
+            # The faster kind has room on the left, the other on the right, unless it is too late.
+            left = half == min(halves) or half > LATE * float(cell.flow_time[-1])
+            text = f"{name}\n{half:.1f}" if part is axes[len(axes) // 2] else f"{half:.1f}"
+            level = float(loss.max()) * (0.35 if half == min(halves) else 0.65)
+            time = float(cell.flow_time[int((loss.mean("seed") > level).sum())])
+            part.annotate(text, (time, level), (-5 if left else 6, 0),
+                          textcoords="offset points", ha="right" if left else "left",
+                          va="center", **props)  # fmt: skip
         part.set_title(margins.title(pair[0]), loc="center")
-        part.set(xlabel=r"flow time ($\tau$)", ylim=(0, 1.4 * float(loss.max())))
+        part.set(xlabel=r"flow time ($\tau$)", ylim=(0, 1.2 * float(loss.max())))
         part.margins(x=0)
     axes[0].set_ylabel("loss")
+    axes[0].text(0.02, 0.97, "numbers: half times", va="top", color="0.35", fontsize=6.5,
+                 transform=axes[0].transAxes)  # fmt: skip
     ax.set_title(r"Linear and XoR pathways nearly tie at $\Delta^*$")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Learning time of the ReLU network over that of the faster kind of pathway alone, at all init
-    scales, the largest darkest; the race is dashed.
+    scales, moved a little apart; the race is dashed.
     """
     cells = margins.by_margin(results, "xor_margin")
     race = [margins.over_faster(cell, "margin_race") for cell in cells]
