@@ -96,7 +96,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.axvline(time, **style.GUIDE)
     stages = list(_stages(cell).values())
     ax.set_xticks(stages, [f"{time:.3g}" for time in stages])
-    ax.text(np.mean(stages[-2:]), 0.87, "lines:\ntimes of b", **middle)
+    ax.text(float(np.mean(stages[-2:])), 0.87, "lines:\ntimes of b", **middle)
     ends, colours = [], style.mode_colours(cell.strength)
     for group in equal_modes(cell.strength.values):
         modes = [int(cell.strength["mode"][index]) for index in group]

@@ -11,6 +11,8 @@ length; from starts that are not small they do not. Vectors that start equal sta
 rounding error.
 """
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -160,7 +162,7 @@ def _draw_field(ax: Axes, runs: np.ndarray) -> None:
     for side in (-1, 1):
         ax.plot(side * fine, side / fine, color="0.45", linewidth=2.5, zorder=1)
     ax.plot([-SIDE, SIDE], [SIDE, -SIDE], **style.GUIDE)
-    faint = style.GUIDE | {"color": "0.75"}
+    faint: dict[str, Any] = style.GUIDE | {"color": "0.75"}
     wide = np.linspace(-1.1 * SIDE, 1.1 * SIDE, 100)
     for kept in KEPT:
         for side in (-1, 1):

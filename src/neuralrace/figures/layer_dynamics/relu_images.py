@@ -10,6 +10,8 @@ the start. On MNIST, after as many steps, lower layers still grow more than uppe
 gaps do not fall on average.
 """
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -127,5 +129,6 @@ def _norms(cell: CellResults) -> xr.DataArray:
 def _time(time: xr.DataArray, ax: Axes, colour: str = "0.35") -> None:
     """The time axis, with the step from which the paper finds equal growth."""
     if float(time[-1]) > SINCE:
-        ax.axvline(SINCE, **style.PAPER | {"color": colour})
+        line: dict[str, Any] = style.PAPER | {"color": colour}
+        ax.axvline(SINCE, **line)
     ax.set(xlabel=f"training time ({time.attrs['units']})", xlim=(0, float(time[-1])))
