@@ -60,7 +60,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             left = faster or half > LATE * float(cell.flow_time[-1])
             text = f"{name}\n{half:.1f}" if part is axes[len(axes) // 2] else f"{half:.1f}"
             level = float(loss.max()) * (0.35 if faster else 0.65)
-            time = float(cell.flow_time[int((loss.mean("seed") > level).sum())])
+            time = float(cell.flow_time[int((loss.mean("seed") > level).sum()) - 1])
             part.annotate(text, (time, level), (-5 if left else 6, 0),
                           textcoords="offset points", ha="right" if left else "left",
                           va="center", **props)  # fmt: skip
