@@ -69,7 +69,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     losses = np.stack([kept, *linearised.transpose("hidden_layer", "seed")])
     ax.plot(losses, alpha=0.45, linewidth=1.0, markeredgewidth=0, **TWO)
     for column, median in enumerate(np.median(losses, axis=1)):
-        beside = {"textcoords": "offset points", "ha": "right" if column else "left"}
+        beside: dict[str, Any] = {
+            "textcoords": "offset points",
+            "ha": "right" if column else "left",
+        }
         ax.annotate(f"{100 * median:.2g}%", (column, median), (-7 if column else 9, 0), **beside)
     layers = [f"layer {layer}\nwithout\nits ReLU" for layer in linearised["hidden_layer"].values]
     style.named_columns(ax, ["as\ntrained", *layers])

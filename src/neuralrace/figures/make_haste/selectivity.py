@@ -8,6 +8,8 @@ three and four contexts; with five, more is carried by units open in three. Bars
 runs, with ranges.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -20,7 +22,7 @@ from neuralrace.results.cells import CellResults, Results
 WIDTH = 0.36
 """Width of a bar."""
 SHADE = "0.9"
-PARTS = {
+PARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "carried_residual": ("of the residual", {"color": style.COLOURS["relu"]}),
     "carried_common": ("of the common part", {"color": (0.95, 0.77, 0.66)}),
 }

@@ -7,6 +7,8 @@ at once. Curves are means over 10 runs from the smallest init scale, with ranges
 forms from the same initial weights, with nothing fitted. Networks without a hidden layer are ours.
 """
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -18,7 +20,7 @@ from neuralrace.results.cells import Results
 
 DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallow_modes")
 """Experiments, and labels of their solutions."""
-NETWORKS = (
+NETWORKS: tuple[tuple[str, float, dict[str, Any]], ...] = (
     ("one hidden\nlayer", 0.5, {"color": style.categorical(5)}),
     ("none", 0.2, {"color": "0.45"}),
 )
@@ -86,7 +88,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     for (experiment, solution), (name, level, props) in zip((DEEP, SHALLOW), NETWORKS, strict=True):
         cell = results.cell(experiment)
         loss = draw_relative_loss(ax, cell, props, {solution: style.THEORY}).mean("seed")
-        time = float(cell.flow_time[int((loss > level).sum())])
+        time = float(cell.flow_time[int((loss > level).sum()) - 1])
         ax.annotate(name, (time, level), (6, 5), textcoords="offset points", va="center", **props)
     ax.set(xlabel=SHORT, ylim=(0, None))
     _same_clock(results, ax)

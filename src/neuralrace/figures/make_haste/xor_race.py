@@ -50,16 +50,17 @@ def panel_a(results: Results, ax: Axes) -> None:
     for part, pair in zip(axes, pairs, strict=True):
         kinds = (("linear", margins.LINEAR), ("XoR", margins.XOR))
         halves = [metric_mean(cell, "loss_half_time") for cell in pair]
-        for cell, (name, props), half in zip(pair, kinds, halves, strict=True):
+        for index, (cell, (name, props)) in enumerate(zip(pair, kinds, strict=True)):
+            half, faster = halves[index], index == halves.index(min(halves))
             loss = smallest_scale(cell.get("trajectory", "loss"))
             closed = smallest_scale(cell.get("theory", "loss", solution="reduction")).mean("seed")
             style.over_seeds(part, cell.flow_time, loss, **props)
             part.plot(cell.flow_time, closed, **style.THEORY)
             # The faster kind has room on the left, the other on the right, unless it is too late.
-            left = half == min(halves) or half > LATE * float(cell.flow_time[-1])
+            left = faster or half > LATE * float(cell.flow_time[-1])
             text = f"{name}\n{half:.1f}" if part is axes[len(axes) // 2] else f"{half:.1f}"
-            level = float(loss.max()) * (0.35 if half == min(halves) else 0.65)
-            time = float(cell.flow_time[int((loss.mean("seed") > level).sum())])
+            level = float(loss.max()) * (0.35 if faster else 0.65)
+            time = float(cell.flow_time[int((loss.mean("seed") > level).sum()) - 1])
             part.annotate(text, (time, level), (-5 if left else 6, 0),
                           textcoords="offset points", ha="right" if left else "left",
                           va="center", **props)  # fmt: skip
