@@ -66,7 +66,7 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax = figure.subplots()
         image = _errors(ax, table.values, entries, [_short(*task) for task in tasks.items()])
         ax.set_facecolor(EMPTY.get_facecolor())
-        for row, column in np.argwhere(np.isfinite(table.values)):
+        for row, column in np.argwhere(np.isfinite(table.values)).tolist():
             error = float(table.values[row, column])
             text = f"{error:.2f}".lstrip("0") if error < LEVELS[-1] else ">1"
             style.write_entry(ax, image, (row, column), min(error, LEVELS[-1]), text)
