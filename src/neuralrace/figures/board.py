@@ -18,7 +18,7 @@ from neuralrace.errors import UserError
 from neuralrace.figures import maps, style
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 
-LEVELS = (0, 0.01, 0.03, GOOD, 0.3, 1)
+LEVELS = (0.0, 0.01, 0.03, GOOD, 0.3, 1.0)
 """Ends of the classes of errors, each with a colour; larger errors have the last one."""
 ROW, COLUMNS, PANEL, AROUND, ALONE = 0.165, 4, 1.35, 0.6, 4.2
 """Height of an entry's row; maps side by side; height of a map, and of title and legend; and width
