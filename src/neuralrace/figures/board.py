@@ -80,7 +80,7 @@ def draw_board(board: xr.DataTree) -> Figure:
                   for base, row in zip(baseline, predicted, strict=True)]  # fmt: skip
         for place in _changes(groups):
             ax.axhline(place, color="black", linewidth=0.6)
-        for place in _changes(baseline):
+        for place in _changes(baseline.tolist()):
             ax.axhline(place, color="black", linewidth=1.6)
         for column, known in enumerate(predicted.any(axis=0)):
             best = int(theories[:, column].argmin())
