@@ -82,7 +82,7 @@ def draw_board(board: xr.DataTree) -> Figure:
             ax.axhline(place, color="black", linewidth=0.6)
         for place in _changes(baseline.tolist()):
             ax.axhline(place, color="black", linewidth=1.6)
-        for column, known in enumerate(predicted.any(axis=0)):
+        for column, known in enumerate(predicted.any(axis=0).tolist()):
             best = int(theories[:, column].argmin())
             if not known:
                 ax.text(column, (~baseline).sum() / 2 - 0.5, "no theory predicts the loss", **NONE)
@@ -182,7 +182,7 @@ def _errors(
     return image
 
 
-def _short(task: str, attrs: Mapping[str, Any]) -> str:
+def _short(task: str, attrs: Mapping[Any, Any]) -> str:
     """Name of a task below the name of its family, or of those that were drawn."""
     if attrs["held_out"]:
         return task.replace("_drawn", "").replace("_", " ")
