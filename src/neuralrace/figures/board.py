@@ -82,7 +82,7 @@ def draw_board(board: xr.DataTree) -> Figure:
             ax.axhline(place, color="black", linewidth=0.6)
         for place in _changes(baseline.tolist()):
             ax.axhline(place, color="black", linewidth=1.6)
-        for column, known in enumerate(predicted.any(axis=0).tolist()):
+        for column, known in enumerate(map(any, predicted.T.tolist())):
             best = int(theories[:, column].argmin())
             if not known:
                 ax.text(column, (~baseline).sum() / 2 - 0.5, "no theory predicts the loss", **NONE)
