@@ -18,7 +18,7 @@ from neuralrace.errors import UserError
 from neuralrace.figures import maps, style
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 
-LEVELS = (0, 0.01, 0.03, GOOD, 0.3, 1)
+LEVELS = (0.0, 0.01, 0.03, GOOD, 0.3, 1.0)
 """Ends of the classes of errors, each with a colour; larger errors have the last one."""
 ROW, COLUMNS, PANEL, AROUND, ALONE = 0.165, 4, 1.35, 0.6, 4.2
 """Height of an entry's row; maps side by side; height of a map, and of title and legend; and width
@@ -66,7 +66,7 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax = figure.subplots()
         image = _errors(ax, table.values, entries, [_short(*task) for task in tasks.items()])
         ax.set_facecolor(EMPTY.get_facecolor())
-        for row, column in np.argwhere(np.isfinite(table.values)):
+        for row, column in np.argwhere(np.isfinite(table.values)).tolist():
             error = float(table.values[row, column])
             text = f"{error:.2f}".lstrip("0") if error < LEVELS[-1] else ">1"
             style.write_entry(ax, image, (row, column), min(error, LEVELS[-1]), text)
@@ -80,9 +80,9 @@ def draw_board(board: xr.DataTree) -> Figure:
                   for base, row in zip(baseline, predicted, strict=True)]  # fmt: skip
         for place in _changes(groups):
             ax.axhline(place, color="black", linewidth=0.6)
-        for place in _changes(baseline):
+        for place in _changes(baseline.tolist()):
             ax.axhline(place, color="black", linewidth=1.6)
-        for column, known in enumerate(predicted.any(axis=0)):
+        for column, known in enumerate(map(any, predicted.T.tolist())):
             best = int(theories[:, column].argmin())
             if not known:
                 ax.text(column, (~baseline).sum() / 2 - 0.5, "no theory predicts the loss", **NONE)
@@ -182,7 +182,7 @@ def _errors(
     return image
 
 
-def _short(task: str, attrs: Mapping[str, Any]) -> str:
+def _short(task: str, attrs: Mapping[Any, Any]) -> str:
     """Name of a task below the name of its family, or of those that were drawn."""
     if attrs["held_out"]:
         return task.replace("_drawn", "").replace("_", " ")

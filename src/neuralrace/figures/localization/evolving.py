@@ -90,7 +90,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.plot([len(numbers)], [float(network.mean())], linestyle="", marker="D", color=NETWORK)
     style.named_columns(ax, [*map(str, numbers), "ReLU\nnetwork"])
     ax.set(xlabel=f"refreshes of the gates in a {_length(cell)}", ylabel="share of localised units")
-    ax.set_ylim(0, 1.3 * shares.max())
+    ax.margins(y=0.3)  # room for the legend
+    ax.set_ylim(bottom=0)
     marks = [
         style.handle("refreshed gates, mean", linestyle="", **MARKS[-1]),
         style.handle("ReLU networks, mean", linestyle="", marker="D", color=NETWORK),

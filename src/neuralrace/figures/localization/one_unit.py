@@ -148,7 +148,7 @@ def _network(results: Results) -> CellResults:
 
 def _places(rows: Sequence[object]) -> list[float]:
     """Heights of rows; the last one, the network of several units, stands apart."""
-    return [*range(len(rows) - 1), len(rows) - 1 + GAP]
+    return [*map(float, range(len(rows) - 1)), len(rows) - 1 + GAP]
 
 
 def _rows(ax: Axes, names: Sequence[str]) -> Axes:
