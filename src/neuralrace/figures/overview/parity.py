@@ -28,15 +28,15 @@ MOST_NAMES = 4
 NAME_BOX = (0.3, 0.03)
 """Width and height that a name takes, over those of the axes."""
 BROKEN = {
-    "aligned_modes": "layers are unequal",
-    "margin_linear": "XoR pathways left out",
-    "margin_linear_split": "XoR pathways left out",
-    "margin_xor": "linear pathways left out",
-    "margin_xor_split": "linear pathways left out",
-    "routing_race": "init scale is large",
-    "xor_race": "steps are large",
+    "aligned_modes": "unequal layers",
+    "margin_linear": "no XoR pathways",
+    "margin_linear_split": "no XoR pathways",
+    "margin_xor": "no linear pathways",
+    "margin_xor_split": "no linear pathways",
+    "routing_race": "large init scale",
+    "xor_race": "large steps",
 }
-"""Which assumptions of solutions fail in some cells."""
+"""Where solutions are off: what they leave out, or which assumption fails."""
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 """Ticks of the axis of ratios that are shown if they are on it."""
 MOST_TICKS = 6
@@ -120,8 +120,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Theory over simulation: a row for each solution that is off in some cell by more than a
-    tenth, the most exact on top, and one for all others. Beside it stands which assumption fails
-    where it is off. Dots of nearly equal ratios are side by side; the grey band is a tenth either
+    tenth, the most exact on top, and one for all others. Beside it stands where it is off: what it
+    leaves out, or which assumption fails. Dots of nearly equal ratios are side by side; the grey band is a tenth either
     way. Theory that never gets half way has no dot.
     """
     papers, groups = _papers(results), rows_of(half_times(results))
@@ -140,7 +140,8 @@ def panel_b(results: Results, ax: Axes) -> None:
             style.note(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
-    low, high = min(low, 1 / high), max(high, 1 / low)  # room for names on either side
+    high = max(high, 1 / low, 5.0)  # with room for names on either side
+    low = 1 / high
     rows.set_xlim(low, high)
     ticks = [tick for tick in TICKS if low <= tick <= high]
     if len(ticks) > MOST_TICKS:
