@@ -35,9 +35,9 @@ SCALE = r"init scale $\sigma_0$"
 def legend(results: Results) -> style.Handles:
     """Boundaries."""
     return [
-        style.handle("theory: weights start as large as they end", **style.THEORY),
+        style.handle("starting size = final size (theory)", **style.THEORY),
         style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
-        style.handle(f"error of {SMALL:g}, measured", color="0.6", linewidth=1.2),
+        style.handle(f"error of {SMALL:g}", color="0.6", linewidth=1.2),
     ]
 
 
