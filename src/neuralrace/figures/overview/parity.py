@@ -115,7 +115,7 @@ def panel_a(results: Results, ax: Axes) -> None:
                 ha="right" if left else "left",
                 va="bottom" if above else "center",
             )
-    ax.set_title("Half times in theory are those in simulation")
+    ax.set_title("Most half times agree with theory")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
