@@ -134,7 +134,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         frame_shares(part, cells[0], named=part is first)
         part.set_title(_set_name(cells[0]), loc="center")
     first.set_ylabel("misclassified")
-    parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$")
+    parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$ (bars: ranges)")
     ax.set_title("Untrained pairs then classify images as well")
 
 

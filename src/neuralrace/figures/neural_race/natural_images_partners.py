@@ -89,7 +89,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         beside["linespacing"] = 1.1
         text = f"{cells[0].spec.dataset.count}\ndomains"
         at = min(_reached(x, medians.clip(LEAST), height), x[-1]), height
-        shift = 5 if end == "left" else -5, 0
+        shift = 7 if end == "left" else -5, 0
         ax.annotate(text, at, shift, color=props["color"], **beside)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
     style.note(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))

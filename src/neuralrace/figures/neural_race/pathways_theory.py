@@ -118,7 +118,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.handle(name, linestyle="", marker=style.marker(layer), **props)
         for layer, (name, props) in enumerate(domains.LAYERS.items())
     ]
-    ax.legend(handles=marks, loc="upper left", bbox_to_anchor=(0, 0.8))
+    ax.legend(handles=marks, loc="upper left", bbox_to_anchor=(0, 0.78))
     _name_modes(ax, cell)
     ax.set(ylabel="distance (final value)", ylim=(0, None))
     average = float(error.sel(mode=modes).mean())

@@ -33,8 +33,8 @@ MARKED = {"linestyle": "", "alpha": 0.8}
 
 @Figure(
     layout="ab;cd",
-    height=4.9,
-    heights=(1.1, 1.0),
+    height=5.4,
+    heights=(1.35, 1.0),
     cf={"a": "Fig. 3a", "b": "Fig. 3b", "c": "Fig. 3c"},
     reads={
         "xor_relu": {
@@ -102,7 +102,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     for pathway, gates in zip(graph.pathways, wiring.pathway_gates, strict=True):
         examples = [f"({one:+.0f}, {two:+.0f})" for one, two in cell.data.x[gates > 0]]
         names[pathway.nodes[1]] = " ".join(examples)
-    diagrams.draw_network(ax, graph, routes, wiring.gates, names, units=2, shape=1.9)
+    diagrams.draw_network(ax, graph, routes, wiring.gates, names, units=2, shape=1.4)
     ax.set_title("Four pathways, each open on one example")
 
 

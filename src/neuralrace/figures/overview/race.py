@@ -19,9 +19,9 @@ DOMAINS = 3
 
 @Figure(
     layout="abc",
-    width=6.2,
+    width=6.7,
     height=2.5,
-    widths=(0.8, 1.0, 1.15),
+    widths=(0.8, 1.05, 1.2),
     reads={
         "neural_race/race": {
             "trajectory": "singular_values",
@@ -72,4 +72,4 @@ def panel_c(results: Results, ax: Axes) -> None:
     for name, (at, shift) in beside.items():
         style.note(ax, f"{name} pairs", at, shift, color=domains.PAIRS[name]["color"])
     ax.set_xlabel("trained share, $K/M$ (bars: ranges)")
-    ax.set_title("Untrained pairs are answered from 40% on")
+    ax.set_title("Untrained pairs are answered from 40%")
