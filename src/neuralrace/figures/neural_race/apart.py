@@ -110,7 +110,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         ends.append((float(error.isel(time=-1).mean()), label, colour))
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(yscale="log", ylabel="relative error")
-    style.note(ax, "band, thin lines:\nranges of ten runs", (0, 0), (4, 4), xycoords="axes fraction")
+    text = "band, thin lines:\nranges of ten runs"
+    style.note(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
     label_ends(ax, ends)
     ax.set_title("Untrained pairs are answered too")
 

@@ -63,7 +63,7 @@ LINES: dict[str, dict[str, Any]] = {
 
 @Figure(
     layout="ab;ac",
-    height=3.7,
+    height=4.0,
     widths=(1.0, 1.35),
     cf={"a": "Fig. 7a", "b": "Fig. 7b, c", "c": "Fig. 7b, c"},
     reads={
@@ -97,7 +97,8 @@ def panel_a(results: Results, ax: Axes) -> None:
             line: dict[str, Any] = PAIRS[name] | LINES[name] | {"marker": None}
             ax.plot([1.1, UNITS - 0.1], [left, right], **line)
     text = f"{len(chosen)} of {len(trained)} domains on either side"
-    ax.text((UNITS + CLASSES * CELL) / 2, rows[-1] - 0.75, text, ha="center", va="top", fontsize=6.5)
+    middle = (UNITS + CLASSES * CELL) / 2
+    ax.text(middle, rows[-1] - 0.75, text, ha="center", va="top", fontsize=6.5)
     ax.set(xlim=(-0.8, UNITS + CLASSES * CELL + 0.05), ylim=(rows[-1] - 1.1, 1.1), aspect="equal")
     ax.set_axis_off()
     ax.set_anchor("NW")

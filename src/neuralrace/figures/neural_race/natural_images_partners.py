@@ -98,7 +98,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     style.note(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
     right: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right"}
     style.note(ax, "small: runs\nlines: medians\nopen: below the axis", (1, 0), (-2, 22), **right)
-    ax.set(xlabel="trained share of output domains, $K/M$", ylabel="explained power,\nuntrained over trained")
+    ax.set_xlabel("trained share of output domains, $K/M$")
+    ax.set_ylabel("explained power,\nuntrained over trained")
     ax.set(xlim=SHARES, ylim=(LEAST, 1.08))
     ax.set_yticks([0, 0.5, 1])
     ax.set_title("With more domains a smaller share suffices")

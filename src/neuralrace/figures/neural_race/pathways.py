@@ -129,10 +129,10 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Loss over initial loss, ten runs of each start (those of the decoupled one coincide), and
-    theory; below, how much they differ from it. Theory of a random start is the gradient flow of the reduction, from an aligned start
-    derived from the weights, with nothing fitted; that of a decoupled start is the reduction by the
-    steps of the simulation, which differs from it by a rounding error. The number is the time to
-    half of the initial loss.
+    theory; below, how much they differ from it. Theory of a random start is the gradient flow of
+    the reduction, from an aligned start derived from the weights, with nothing fitted; that of a
+    decoupled start is the reduction by the steps of the simulation, which differs from it by a
+    rounding error, here called zero. The number is the time to half of the initial loss.
     """
     time = results.cell("pathways").flow_time
     whole, off = style.split(ax, 2, height_ratios=(1.6, 1), sharex=True)[:, 0]

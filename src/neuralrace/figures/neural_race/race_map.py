@@ -49,7 +49,8 @@ def panel_a(results: Results, ax: Axes) -> None:
             if np.isfinite(share):
                 text = f"{domains * partners:.0f}"
                 style.write_entry(ax, image, (row, column), share, text)
-    text = "numbers: pairs $P$;\n$K$ is at most $M$;\nabove the line\nthe shared one wins,\nbelow dedicated ones"
+    text = "numbers: pairs $P$;\n$K$ is at most $M$;\nabove the line\n"
+    text += "the shared one wins,\nbelow dedicated ones"
     style.note(ax, text, (0, 1), (5, -5), xycoords="axes fraction", va="top")
     equal = equal_partners(cells)
     rows = maps.position(table, "y", list(equal.values()))

@@ -107,8 +107,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Loss over initial loss of ten ReLU networks at the smallest (orange) and the largest
-    step (grey), with the closed form of the pathways, which starts from the initial weights with nothing
+    """Loss over initial loss of ten ReLU networks at the smallest (orange) and the largest step
+    (grey), with the closed form of the pathways, which starts from the initial weights with nothing
     fitted, as a mean over runs. The number is the time to half of the initial loss.
     """
     cells = _by_rate(results)
@@ -131,7 +131,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.plot(_thinned(cells[-1].flow_time), _thinned(theory / theory.isel(time=0)), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, style.settling_time(theory, cells[-1].flow_time) * 1.1)
-    half = f"at {learning_rate(cells[0]):g}, half time\n{float(late.mean()):.2f} of theory's\n(thin: runs)"
+    half = f"at {learning_rate(cells[0]):g}, half time\n{float(late.mean()):.2f} of theory's"
+    half += "\n(thin: runs)"
     ax.text(0.03, 0.04, half, transform=ax.transAxes, fontsize=6.5)
     ax.set_title("At small steps ReLU losses follow theory")
 

@@ -127,8 +127,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Theory over simulation: a row for each solution that is off in some cell by more than a
     tenth, the most exact on top, and a taller one for all others. Its name says what it leaves out,
-    or it stands beside it which assumption fails where it is off. Dots of nearly equal ratios are side by side; the grey
-    band is a tenth either way. Theory that never gets half way has no dot.
+    or it stands beside it which assumption fails where it is off. Dots of nearly equal ratios are
+    side by side; the grey band is a tenth either way. Theory that never gets half way has no dot.
     """
     papers, groups = _papers(results), rows_of(half_times(results))
     rows = style.named_rows(ax, groups)

@@ -56,7 +56,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     draw_race(ax, results, lambda cell: f"{sharing(cell)} pair{'s' if sharing(cell) > 1 else ''}")
     key = [style.handle("theory", **style.THEORY), style.BAND]
-    ax.legend(handles=key, loc="upper right", bbox_to_anchor=(1, 0.77))
+    ax.legend(handles=key, loc="upper right", bbox_to_anchor=(1, 0.74))
     ax.set_title("Shared pathways learn sooner")
 
 

@@ -66,7 +66,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     # A legend is filled column by column; each column has one of either line.
     handles = [each for pair in zip_longest(*lines, fillvalue=blank) for each in pair]
     rows.legend(handles=handles, ncols=columns, loc="upper right", bbox_to_anchor=(1, -0.18))
-    ax.set_title(f"{_holding(tested) / max(len(tested), 1):.0%} of sentences hold, identities included")
+    share = _holding(tested) / max(len(tested), 1)
+    ax.set_title(f"{share:.0%} of sentences hold, identities included")
 
 
 def _handle(status: Status) -> Patch:
