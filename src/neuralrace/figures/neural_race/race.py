@@ -38,7 +38,7 @@ DRAWN = 4
         "race": {
             "trajectory": "singular_values",
             "theory": "singular_values",
-            "metrics": ("hidden_over_input_over_sqrt_m loss_half_time predicted_loss_half_time"),
+            "metrics": "hidden_over_input_over_sqrt_m loss_half_time predicted_loss_half_time",
         },
         "race_aligned": {
             "metrics": "loss_half_time",
