@@ -60,7 +60,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         if size > 1:
             for row, column in np.ndindex(2 * (len(shades) // size,)):
                 middle = (row + 0.5) * size - 0.5, (column + 0.5) * size - 0.5
-                shade = shades[row * size, column * size]
+                shade = float(shades[row * size, column * size])
                 number = row * (len(shades) // size) + column + 1
                 style.write_entry(part, image, middle, shade, str(number))
     ax.set_title("The larger the blocks, the fewer pathways")

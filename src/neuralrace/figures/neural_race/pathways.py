@@ -192,10 +192,10 @@ def panel_e(results: Results, ax: Axes) -> None:
     text = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
     right: dict[str, Any] = {"ha": "right", "color": domains.LAYERS["hidden matrix"]["color"]}
     style.note(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
-    end = last, float(ends.isel(layer=0).max())
     for name, up in (("output matrices", 4), ("input matrices", 13)):
         text = f"{name.split()[0]} ({'thin' if name in THIN else 'wide'})"
-        style.note(ax, text, end, (0, up), **right | {"color": domains.LAYERS[name]["color"]})
+        right["color"] = domains.LAYERS[name]["color"]
+        style.note(ax, text, (1, 0), (-2, up), xycoords="axes fraction", **right)
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 

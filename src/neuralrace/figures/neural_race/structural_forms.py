@@ -147,7 +147,7 @@ def _by_form(results: Results) -> list[tuple[CellResults, StructuralForm]]:
     return sorted(cells, key=lambda item: list(REQUIREMENTS).index(item[1].form))
 
 
-def _bar(ax: Axes, shades: ScalarMappable | None, label: str, ticks: Sequence[float]) -> None:
+def _bar(ax: Axes, shades: ScalarMappable | None, label: str, ticks: Sequence[int]) -> None:
     """A colour bar beside the last matrix of a row."""
     beside = ax.inset_axes((1.06, 0, 0.06, 1))
     bar = ax.figure.colorbar(shades, cax=beside, ticks=ticks)  # pyright: ignore[reportArgumentType]
