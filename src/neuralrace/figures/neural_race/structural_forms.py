@@ -134,7 +134,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     )
     inside: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
     style.note(axes[0], "dark to light:\nmode 1 to last", (0.99, 0.97), (0, 0), **inside)
-    style.note(axes[3], f"half times\nwithin {off:.0%}", (0.99, 0.6), (0, 0), **inside)
+    middle = axes[len(axes) // 2]
+    middle.set_xlabel(f"{middle.get_xlabel()}\n(all half times within {off:.0%})")
     ax.set_title("Modes are learned when the closed form says")
 
 
