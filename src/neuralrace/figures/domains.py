@@ -165,7 +165,7 @@ def draw_runs(
         "markeredgewidth": 0,
     }
     for at, runs in zip(x, values, strict=True):
-        ax.plot([at + shift] * runs.size, runs, "o", **dots)
+        ax.plot([at + shift] * runs.size, runs, props["marker"], **dots)
     medians = [float(runs.median()) for runs in values]
     line: dict[str, Any] = {**props, "linewidth": 1.2}
     ax.plot(x, medians, **line)

@@ -35,26 +35,27 @@ def draw_pairs(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
     ax.set_xlim(shown)  # Ticks beyond the markers would widen the axis.
 
 
-def frame_shares(ax: Axes, baseline: CellResults, named: bool) -> None:
+def frame_shares(ax: Axes, baseline: CellResults, named: bool, ridge_at: float = 0.65) -> None:
     """Prepares an axis of shares misclassified, with ridge regression of a cell and guessing.
 
     Args:
         ax: axes to draw on.
         baseline: has the ridge regression.
         named: whether both lines have a name.
+        ridge_at: place of the name of ridge regression, as a share of the axis.
     """
     ridge, chance = float(baseline.get("metrics", "ridge_misclassified").mean()), 1 - 1 / CLASSES
     ax.axhline(chance, **style.GUIDE)
-    draw_ridge(ax, ridge, named)
+    draw_ridge(ax, ridge, named, ridge_at)
     ax.set(ylim=(0, 1), yticks=(0, 0.5, 1))
     if named:
         right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "top"}
         style.note(ax, "chance", (1, chance), (-1, -2), **right)
 
 
-def draw_ridge(ax: Axes, height: float, named: bool) -> None:
+def draw_ridge(ax: Axes, height: float, named: bool, at: float = 0.65) -> None:
     """The level of ridge regression in each input domain by itself, with or without its name."""
     ax.axhline(height, **style.GUIDE)
     if named:
         middle = {"xycoords": ax.get_yaxis_transform(), "ha": "center"}
-        style.note(ax, "ridge", (0.65, height), (0, 4), **middle)
+        style.note(ax, "ridge", (at, height), (0, 4), **middle)

@@ -100,6 +100,7 @@ def draw_decomposition(
     matrices: Sequence[np.ndarray],
     symbols: Sequence[str],
     output_names: Sequence[str] = (),
+    bar: str = "entry",
 ) -> np.ndarray:
     """A map from items to outputs and its three factors side by side, entries from -1 to 1.
 
@@ -109,6 +110,7 @@ def draw_decomposition(
         matrices: the map, output vectors, singular values and item vectors.
         symbols: titles of the matrices.
         output_names: names of the rows of the output vectors; none when absent.
+        bar: name of the colour bar.
 
     Returns:
         The axes of the matrices.
@@ -124,8 +126,7 @@ def draw_decomposition(
     ]
     for part, symbol in zip(axes, symbols, strict=True):
         part.set_title(symbol, loc="center")
-    bar = {"label": "entry", "ticks": (-1, 0, 1), "aspect": 12, "pad": 0.02}
-    ax.figure.colorbar(images[-1], ax=list(axes), **bar)
+    ax.figure.colorbar(images[-1], ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02, label=bar)
     return axes
 
 

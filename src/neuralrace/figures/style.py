@@ -336,13 +336,15 @@ def heat(
     return image
 
 
-def write_entry(ax: Axes, image: AxesImage, at: tuple[int, int], value: float, text: str) -> None:
+def write_entry(
+    ax: Axes, image: AxesImage, at: tuple[int | float, int | float], value: float, text: str
+) -> None:
     """Small text on an entry of a matrix, in black or white, whichever has more contrast.
 
     Args:
         ax: the axes of the matrix.
         image: the matrix.
-        at: row and column of the entry.
+        at: row and column of the entry, or of the middle of several.
         value: the entry, which sets its colour.
         text: the text.
     """

@@ -43,7 +43,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Which pairs of domains are trained; the others are never seen."""
     domains.draw_mask(ax, results.cell("pathways_apart"))
     ax.set_box_aspect(1)
-    ax.set_xlabel("input domain (dark: trained pairs)")
+    inside = {"xycoords": "axes fraction", "ha": "center", "va": "center"}
+    style.note(ax, "dark: trained\nlight: never seen", (0.72, 0.75), (0, 0), **inside)
     ax.set_title("Far domains share no trained output")
 
 
@@ -84,7 +85,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.axhspan(float(within.min()), float(within.max()), color="0.8", zorder=0)
     style.named_columns(ax, [str(count) if count else "none" for count in counts])
     below = {"xycoords": ax.get_yaxis_transform(), "va": "top"}
-    style.note(ax, "same item, two domains", (0, least), (4, 0), **below)
+    text = "same item, two domains\n(dots: runs, bars: medians)"
+    style.note(ax, text, (0, least), (4, 0), **below)
     at = (1, float(within.min()))
     style.note(ax, "different items, one domain", at, (-1, -2), ha="right", **below)
     ax.set(xlabel="trained outputs in common", ylabel="cosine", yticks=np.linspace(0, 1, 5))
@@ -93,18 +95,25 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Squared error over that of answering zero, of trained and of untrained pairs: means and
-    ranges over runs.
+    ranges over runs, of trained pairs a band and of untrained ones its edges.
     """
     cell = results.cell("pathways_apart")
     ends = []
     for name, (label, colour) in PAIRS.items():
         error = cell.get("trajectory", name).isel(init_scale=0)
-        style.over_seeds(ax, cell.flow_time, error, color=colour)
+        if name == "trained_error":
+            style.over_seeds(ax, cell.flow_time, error, color=colour)
+        else:  # Two bands would be one in grey.
+            ax.plot(cell.flow_time, error.mean("seed"), color=colour, **style.SIMULATION)
+            for edge in (error.min("seed"), error.max("seed")):
+                ax.plot(cell.flow_time, edge, color=colour, linewidth=0.7)
         ends.append((float(error.isel(time=-1).mean()), label, colour))
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(yscale="log", ylabel="relative error")
+    text = "band, thin lines:\nranges of ten runs"
+    style.note(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
     label_ends(ax, ends)
-    ax.set_title("Untrained pairs follow trained ones")
+    ax.set_title("Untrained pairs are answered too")
 
 
 def _common(cell: CellResults) -> Int[np.ndarray, "seed input_domain input_domain"]:

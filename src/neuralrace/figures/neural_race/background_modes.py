@@ -39,8 +39,8 @@ DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallo
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory; modes are labelled."""
-    return [style.handle("closed form", **style.THEORY)]
+    """None: it stands in panel d."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -70,7 +70,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     u, v = signed_vectors(cell)
     matrices = (maps / ((u * end) @ v.T).max(), u, strength / end[0], v.T)
     _draw(ax, cell, matrices, ("$W_2W_1$", "A(t)"))
-    ax.set_title("Half way, the network has the strongest modes")
+    ax.set_title("Half way, the strongest modes come first")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -85,6 +85,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 def panel_d(results: Results, ax: Axes) -> None:
     """Strengths of the modes without a hidden layer, over the same time."""
     _curves(ax, results, *SHALLOW)
+    key = [style.handle("closed form", **style.THEORY), style.BAND]
+    ax.legend(handles=key, ncols=2, loc="lower right")
     ax.set_title("No hidden layer: all at once")
 
 
@@ -101,7 +103,9 @@ def _draw(
     """
     left, strength = symbols
     titles = (left, r"$=\ U$", rf"$\times\ {strength}$", r"$\times\ V^T$")
-    vectors, values, items = draw_decomposition(ax, cell, matrices, titles)[1:]
+    name = rf"entry (${left.strip('$')}$, ${strength}$:" + "\nshare of largest)"
+    axes = draw_decomposition(ax, cell, matrices, titles, bar=name)
+    vectors, values, items = axes[1:]
     groups = equal_modes(cell.data.modes.s)
     colours = {
         mode: colour

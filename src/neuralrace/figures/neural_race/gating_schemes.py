@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Int
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
@@ -21,8 +22,10 @@ from neuralrace.networks.gates.half_space import HalfSpace
 from neuralrace.results.cells import CellResults, Results
 
 DARK, LIGHT = "0.25", "0.88"
-BLOCKS = ListedColormap(["#ffffff", "#c6dbe9", style.COLOURS["gated"]])
-"""Shades of neighbouring blocks, and of the block that is marked."""
+BLOCKS = ListedColormap(["#eaf2f7", "#b5d0e3", style.COLOURS["gated"]])
+"""Shades of neighbouring blocks, and of the block that is marked; open gates alone are white."""
+HALF_SPACES = 14
+"""Seed of the half-spaces, with which no two of them hold the same examples."""
 
 
 @Figure(
@@ -37,15 +40,15 @@ BLOCKS = ListedColormap(["#ffffff", "#c6dbe9", style.COLOURS["gated"]])
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Blocks, trained pairs and gates."""
-    shades = (("pairs of one pathway", BLOCKS(2)), ("trained pair", DARK), ("never seen", LIGHT))
+    """Trained pairs and gates; blocks have the numbers of their pathways."""
+    shades = (("trained pair", DARK), ("never seen", LIGHT))
     pairs = [Patch(facecolor=shade, label=label) for label, shade in shades]
     return [*pairs, *diagrams.gate_handles()]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Pairs of domains that share a pathway are a block, a square of one shade; one block of each
-    scheme is marked. P is the number of pairs in a block.
+    scheme is marked. Numbers are those of pathways, and P the number of pairs in a block.
     """
     blocks = sorted(map(_blocks, results.cells("race")), key=lambda block: block[0])
     axes = style.split(ax, 1, len(blocks))[0]
@@ -53,8 +56,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     for part, (size, shades) in zip(axes, blocks, strict=True):
         pathways = (len(shades) // size) ** 2
         name = f"$P$ = {size**2}\n{pathways} pathway{'s' if pathways > 1 else ''}"
-        _draw(part, shades, BLOCKS, name)
-    ax.set_title("Blocks of pairs share a pathway")
+        image = _draw(part, shades, BLOCKS, name)
+        if size > 1:
+            for row, column in np.ndindex(2 * (len(shades) // size,)):
+                middle = (row + 0.5) * size - 0.5, (column + 0.5) * size - 0.5
+                shade = float(shades[row * size, column * size])
+                number = row * (len(shades) // size) + column + 1
+                style.write_entry(part, image, middle, shade, str(number))
+    ax.set_title("The larger the blocks, the fewer pathways")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -74,7 +83,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     for part, (name, cell) in zip(axes, cells.items(), strict=True):
         mask = domains.mask(cell)
         _draw(part, mask.T, shades, f"{name}\n{mask[0].sum()} of {len(mask)}")
-    ax.set_title("Some pairs are trained")
+    ax.set_title("Trained: neighbours or random")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -83,7 +92,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("xor_gated")
     network = cell.gated
-    half = HalfSpace(name="half_space", pathways=len(cell.data.x))
+    half = HalfSpace(name="half_space", pathways=len(cell.data.x), seed=HALF_SPACES)
     gates = {
         "always open": AlwaysOnSamples(name="always_on"),
         "open on half-spaces": half,
@@ -100,20 +109,22 @@ def panel_c(results: Results, ax: Axes) -> None:
         shape = 1.5 * width
         diagrams.draw_network(part, graph, routes, strips, names, 3, shape, numbered=True)
         part.set_title(name, loc="center")
-    text = "1 to 4: the examples of XoR"
-    style.note(axes[0], text, (0.5, 0.08), (0, 0), xycoords="axes fraction", ha="center")
-    ax.set_title("Gates may depend on the sample")
+    points = [f"{n}: ({one:+.0f}, {two:+.0f})" for n, (one, two) in enumerate(cell.data.x, 1)]
+    text = "\n".join(["examples of XoR", *points])
+    style.note(axes[0], text, (0.5, 0.02), (0, 0), xycoords="axes fraction", ha="center")
+    ax.set_title("Gates open always, by half-space or example")
 
 
-def _draw(ax: Axes, shades: np.ndarray, colours: ListedColormap, name: str) -> None:
+def _draw(ax: Axes, shades: np.ndarray, colours: ListedColormap, name: str) -> AxesImage:
     """A matrix of pairs, input domains across and output domains down."""
     count = len(shades)
-    style.heat(ax, shades, 0, colours.N - 1, aspect="equal", cmap=colours)
+    image = style.heat(ax, shades, 0, colours.N - 1, aspect="equal", cmap=colours)
     ax.spines[:].set_visible(True)
     ax.set_xticks([0, count - 1], ["1", str(count)])
     ax.set_yticks([0, count - 1], ["1", str(count)])
     ax.set_xlabel("input domain", labelpad=1)
     ax.set_title(name, loc="center")
+    return image
 
 
 def _blocks(cell: CellResults) -> tuple[int, Int[np.ndarray, "output_domain input_domain"]]:

@@ -64,21 +64,21 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Errors against the share of trained partners, for three numbers of domains. Dotted: the 40%
     of the source.
     """
-    _draw_counts(ax, results, domains.partner_share)
+    _draw_counts(ax, results, domains.partner_share, SHIFT)
     domains.draw_paper_share(ax)
     ax.set_xlabel(SHARE)
     _draw_small(ax)
-    ax.legend(loc="lower left")
+    ax.legend(title="a, b", loc="lower left")
     ax.set_title("More domains need a smaller share of partners")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same errors against the number of trained partners."""
-    _draw_counts(ax, results, partners)
+    _draw_counts(ax, results, partners, SHIFT * 10)
     ax.set_xlabel("trained partners, $K$")
     ax.xaxis.set_major_locator(MultipleLocator(2))
     _draw_small(ax)
-    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.75))
+    style.note(ax, "dots: runs\nlines: medians", (0, 0), (4, 4), xycoords="axes fraction")
     ax.set_title("More domains need more partners")
 
 
@@ -94,7 +94,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_xlabel(SHARE)
     _draw_small(ax)
     ax.legend(loc="lower left")
-    ax.set_title("Random masks transfer earlier")
+    ax.set_title("At 30%, random masks transfer better")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -124,12 +124,14 @@ def partners(cell: CellResults) -> int:
     return cell.routing.partners(cell.spec.dataset.count)
 
 
-def _draw_counts(ax: Axes, results: Results, across: Callable[[CellResults], int | float]) -> None:
-    """Draws errors for each number of domains."""
+def _draw_counts(
+    ax: Axes, results: Results, across: Callable[[CellResults], int | float], shift: float
+) -> None:
+    """Draws errors for each number of domains, with dots `shift` apart."""
     styles = style.sequential_styles(len(COUNTS), style.PURPLE)
-    for name, props in zip(COUNTS, styles, strict=True):
+    for place, (name, props) in enumerate(zip(COUNTS, styles, strict=True), -1):
         cells = domains.by_partners(results, name)
-        _draw_errors(ax, cells, across, props)
+        _draw_errors(ax, cells, across, props, shift * place)
         ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **props)
 
 

@@ -9,6 +9,7 @@ distance of first order in the step. Lines are means over ten runs, whose range 
 the lines.
 """
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
@@ -25,11 +26,11 @@ ROUNDING = 1e-12
 
 
 @Figure(
-    layout="aac;aad;bbb",
+    layout="aab;aac;ddd",
     height=4.9,
     widths=(1.0, 1.0, 1.1),
     heights=(0.5, 0.5, 0.95),
-    cf={"a": "Fig. 1", "b": "Gradient Flow Reduction"},
+    cf={"a": "Fig. 1", "d": "Gradient Flow Reduction"},
     reads={
         "contexts": {
             "trajectory": "loss singular_values",
@@ -50,8 +51,8 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The network. Each coloured line is a pathway from a modality to a task; cells at a node are
-    its gates in the numbered contexts.
+    """The network. Each coloured line is a pathway from a modality to a task, in the order of the
+    key; cells at a node are its gates in the numbered contexts.
     """
     cell = results.cell("contexts")
     network = cell.spec.network
@@ -63,8 +64,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         for name in names
     }
     labels |= {name: f"{name} module\n{network.nodes[name]} units" for name in network.hidden}
-    colours = style.sequential(len(network.pathways))
-    routes = dict(zip(network.pathways, colours, strict=True))
+    # Further apart than those of ordered things, as lines are side by side.
+    colours = style.GREEN(np.linspace(0, 0.9, len(network.pathways)))[:, :3].tolist()
+    routes = dict(zip(network.pathways, map(tuple, colours), strict=True))
     diagrams.draw_network(ax, network, routes, network.gates, labels, shape=1.75, numbered=True)
     lines = []
     for context in range(len(next(iter(network.gates.values())))):
@@ -73,11 +75,66 @@ def panel_a(results: Results, ax: Axes) -> None:
             for names in (network.inputs, network.outputs)
         )
         lines.append(f"context {context + 1}: {' to '.join(ends)}")
-    ax.text(0.5, 0.02, "\n".join(lines), ha="center", fontsize=6.5, color="0.3")
+    ax.text(0.98, 0.02, "\n".join(lines), ha="right", fontsize=6.5, color="0.3")
+    names = {r" $\to$ ".join(pathway.nodes): colour for pathway, colour in routes.items()}
+    handles = [style.handle(name, color=colour) for name, colour in names.items()]
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0.21), labelspacing=0.25)
     ax.set_title("Modalities and tasks share modules")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
+    """Loss over initial loss from two scales of initial weights. With the same clock, flow against
+    flow and descent against descent, network and reduction differ by the error that is named.
+    """
+    cell = results.cell("contexts")
+    loss = cell.get("trajectory", "loss")
+    reduced = cell.get("theory", "loss", solution="reduction").mean("seed").expand_dims("seed")
+    loss, reduced = (curve / curve.isel(time=0) for curve in (loss, reduced))
+    _clock(ax, cell)
+    ax.set(ylabel="relative loss", ylim=(0, 1))
+    scales = sorted(loss["init_scale"].values)
+    for scale, colour in zip(scales, _scale_colours(cell), strict=True):
+        at = {"init_scale": scale}
+        style.over_seeds(ax, cell.flow_time, loss.sel(at), color=colour)
+        ax.plot(cell.flow_time, reduced.sel(at).mean("seed"), **style.THEORY)
+        last = scale == scales[-1]
+        level = 0.35 if last else 0.5
+        reached = int((loss.sel(at).mean("seed") < level).argmax("time"))
+        text = f"init scale\n{scale:g}" if last else f"init scale {scale:g}"
+        place = {"color": colour, "ha": "right" if last else "left", "va": "top"}
+        beside = (-6 if last else 6, 0)
+        style.note(ax, text, (float(cell.flow_time[reached]), level), beside, **place)
+    same = max(
+        float(_distance(cell, one, other).max())
+        for one, other in (("gated_flow", "reduction"), (None, "reduction_descent"))
+    )
+    text = "with equal steps " + ("they coincide" if same < ROUNDING else f"{same:.0e} apart")
+    style.note(ax, text, (1, 0.97), (0, 0), xycoords="axes fraction", ha="right", va="top")
+    ax.set_title("The loss follows the reduction")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Distance of the loss of gradient descent from that of the gradient flow of the path sum, over
+    the initial loss, at two steps: the largest over runs, from the smaller weights. The number
+    compares means over training.
+    """
+    cell, finer = results.cell("contexts"), results.cell("contexts_step_size")
+    ends = []
+    colour = _scale_colours(cell)[0]
+    for run, label, alpha in ((cell, "step", 1), (finer, "half\nthe step", 0.45)):
+        largest = _distance(run, None, "gated_flow")
+        ax.plot(run.flow_time, largest.where(largest > 0), color=colour, alpha=alpha)
+        ends.append((float(largest.isel(time=-1)), label, colour))
+    _clock(ax, cell)
+    ax.set(yscale="log", ylabel="distance")
+    label_ends(ax, ends)
+    half, whole = (float(c.get("metrics", "discretisation_error").mean()) for c in (finer, cell))
+    text = f"half the step: {half / whole:.2f} of the distance"
+    style.note(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
+    ax.set_title("Half the step, half the distance")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
     """Largest (dark) and smallest singular value of each weight matrix, from the smaller weights.
     They are ordered by size, so that modes change places where curves have kinks.
     """
@@ -106,57 +163,6 @@ def panel_b(results: Results, ax: Axes) -> None:
     text = f"largest distance\n{off:.1%} of the largest"
     axes[0].text(0.04, 0.97, text, transform=axes[0].transAxes, va="top", fontsize=6.5)
     ax.set_title("Singular values of every matrix follow the reduction")
-
-
-def panel_c(results: Results, ax: Axes) -> None:
-    """Loss over initial loss from two scales of initial weights. With the same clock, flow against
-    flow and descent against descent, network and reduction differ by the error that is named.
-    """
-    cell = results.cell("contexts")
-    loss = cell.get("trajectory", "loss")
-    reduced = cell.get("theory", "loss", solution="reduction").mean("seed").expand_dims("seed")
-    loss, reduced = (curve / curve.isel(time=0) for curve in (loss, reduced))
-    _clock(ax, cell)
-    ax.set(ylabel="relative loss", ylim=(0, 1))
-    scales = sorted(loss["init_scale"].values)
-    for scale, colour in zip(scales, _scale_colours(cell), strict=True):
-        at = {"init_scale": scale}
-        style.over_seeds(ax, cell.flow_time, loss.sel(at), color=colour)
-        ax.plot(cell.flow_time, reduced.sel(at).mean("seed"), **style.THEORY)
-        last = scale == scales[-1]
-        halved = int((loss.sel(at).mean("seed") < 0.5).argmax("time"))
-        text = f"{'' if last else 'init scale '}{scale:g}"
-        place = {"color": colour, "ha": "right" if last else "left", "va": "top"}
-        beside = (-6 if last else 6, 0)
-        style.note(ax, text, (float(cell.flow_time[halved]), 0.5), beside, **place)
-    same = max(
-        float(_distance(cell, one, other).max())
-        for one, other in (("gated_flow", "reduction"), (None, "reduction_descent"))
-    )
-    text = f"same steps: {'rounding error' if same < ROUNDING else f'distance {same:.0e}'}"
-    style.note(ax, text, (1, 0.97), (0, 0), xycoords="axes fraction", ha="right", va="top")
-    ax.set_title("The loss follows the reduction")
-
-
-def panel_d(results: Results, ax: Axes) -> None:
-    """Distance of the loss of gradient descent from that of the gradient flow of the path sum, over
-    the initial loss, at two steps: the largest over runs, from the smaller weights. The number
-    compares means over training.
-    """
-    cell, finer = results.cell("contexts"), results.cell("contexts_step_size")
-    ends = []
-    colour = _scale_colours(cell)[0]
-    for run, label, width in ((cell, "step", 1.9), (finer, "half\nthe step", 0.9)):
-        largest = _distance(run, None, "gated_flow")
-        ax.plot(run.flow_time, largest.where(largest > 0), color=colour, linewidth=width)
-        ends.append((float(largest.isel(time=-1)), label, colour))
-    _clock(ax, cell)
-    ax.set(yscale="log", ylabel="distance")
-    label_ends(ax, ends)
-    half, whole = (float(c.get("metrics", "discretisation_error").mean()) for c in (finer, cell))
-    text = f"half the step: {half / whole:.2f} of the distance"
-    style.note(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
-    ax.set_title("Half the step, half the distance")
 
 
 def _scale_colours(cell: CellResults) -> list[style.Colour]:

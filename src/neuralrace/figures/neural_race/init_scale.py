@@ -30,6 +30,7 @@ NAMED = (0.03, 1e-3, 3e-5)
 LEAST_NUMBER = 0.01
 """Smaller numbers at matrices are given as below it."""
 SCALE = r"init scale $\sigma_0$"
+IN_CORNER = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
 
 
 @Figure(
@@ -82,9 +83,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     for name, props in domains.PAIRS.items():
         error = _metric(results, f"final_{name}_error")
-        domains.draw_line(ax, _scales(error), [e.clip(min=domains.FLOOR) for e in error], props)
-        least = error.max("seed") <= domains.FLOOR
-        at = error["init_scale"].values[least.values]
+        least = (error.max("seed") <= domains.FLOOR).values
+        at = error["init_scale"].values[least]
+        drawn = error.clip(min=domains.FLOOR)
+        ax.plot(_scales(error), drawn.mean("seed"), color=props["color"], linewidth=1.2)
+        above = drawn.isel(init_scale=~least)
+        style.point_series(ax, _scales(above), list(above), **props)
         off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": "", "zorder": 4}
         ax.plot(at, [domains.FLOOR] * len(at), **off_axis)
         if len(at):
@@ -109,6 +113,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     below.xaxis.set_major_locator(MultipleLocator(0.5))
     above.yaxis.set_major_locator(MultipleLocator(1))
     above.set_ylabel("drops of\nthe loss")
+    style.note(below, "1: exponential decay", (0, 1), (3, 0), xycoords=below.get_yaxis_transform())
+    style.note(above, "bars: ranges", (1, 1), (0, 0), **IN_CORNER)
     below.set(ylabel="initial over\nlargest rate", ylim=(-0.05, 1.1), xlabel=SCALE)
     ax.set_title("Large weights learn without stages")
 

@@ -63,9 +63,9 @@ LINES: dict[str, dict[str, Any]] = {
 
 @Figure(
     layout="ab;ac",
-    height=3.7,
+    height=4.0,
     widths=(1.0, 1.35),
-    cf={"a": "Fig. 7a", "b": "Fig. 7b, c"},
+    cf={"a": "Fig. 7a", "b": "Fig. 7b, c", "c": "Fig. 7b, c"},
     reads={
         "images images_cifar_*": {
             "trajectory": "held_out_trained_error held_out_untrained_error",
@@ -96,7 +96,10 @@ def panel_a(results: Results, ax: Axes) -> None:
             name = "trained" if trained[one, other] else "untrained"
             line: dict[str, Any] = PAIRS[name] | LINES[name] | {"marker": None}
             ax.plot([1.1, UNITS - 0.1], [left, right], **line)
-    ax.set(xlim=(-0.8, UNITS + CLASSES * CELL + 0.05), ylim=(rows[-1] - 0.6, 1.1), aspect="equal")
+    text = f"{len(chosen)} of {len(trained)} domains on either side"
+    middle = (UNITS + CLASSES * CELL) / 2
+    ax.text(middle, rows[-1] - 0.75, text, ha="center", va="top", fontsize=6.5)
+    ax.set(xlim=(-0.8, UNITS + CLASSES * CELL + 0.05), ylim=(rows[-1] - 1.1, 1.1), aspect="equal")
     ax.set_axis_off()
     ax.set_anchor("NW")
     ax.set_title("Turned images, permuted labels")
@@ -130,8 +133,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     for part, cells in parts:
         draw_pairs(part, misclassified, cells)
         frame_shares(part, cells[0], named=part is first)
+        part.set_title(_set_name(cells[0]), loc="center")
     first.set_ylabel("misclassified")
-    parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$")
+    parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$ (bars: ranges)")
     ax.set_title("Untrained pairs then classify images as well")
 
 
@@ -194,7 +198,7 @@ def _draw_images(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.nd
 
 
 def _draw_labels(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.ndarray) -> None:
-    """Draws the output units of output domains; that of the image's class is dark and numbered."""
+    """Draws the output units of output domains; that of the image's class is dark."""
     names = cell.spec.dataset.images.class_names
     for domain, middle in zip(chosen, rows, strict=True):
         own = int(cell.image_domains.class_order[domain, EXAMPLE])
@@ -205,7 +209,7 @@ def _draw_labels(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.nd
                 "edgecolor": "0.5",
             }
             ax.add_patch(Rectangle(corner, CELL, 0.4, linewidth=0.5, **fill))
-        at = UNITS + (own + 0.5) * CELL, middle
-        ax.text(*at, str(own), ha="center", va="center_baseline", color="white", fontsize=6)
-    head = f"output domains:\nunit of “{names[EXAMPLE]}”"
+        at = UNITS + (own + 0.5) * CELL, middle - 0.25
+        ax.text(*at, f"unit {own + 1}", ha="center", va="top", fontsize=6.5)
+    head = f"output domains:\ndark: “{names[EXAMPLE]}”"
     ax.text(UNITS + CLASSES * CELL / 2, 0.65, head, ha="center", fontsize=6.5)

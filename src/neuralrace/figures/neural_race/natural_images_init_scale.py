@@ -25,6 +25,8 @@ LEARNING = (
     ("cross-entropy, ReLU", "images_init_scale_relu", "images_cross_entropy", "relu"),
 )
 """Loss and units; experiments by init scale and by share, and the activation."""
+BESIDE = 1.5
+"""Factor from the smallest and the largest init scale to those that are grey."""
 
 
 @Figure(
@@ -50,16 +52,28 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Share of images misclassified against the init scale, with 40% of pairs trained: from small
-    weights untrained pairs follow, from large ones trained pairs alone are learned.
+    """Share of images misclassified against the init scale, with the share of pairs trained that is
+    named: from small weights untrained pairs are answered as well, from large ones less. Scales
+    that were not run are grey.
     """
-    parts = _parts(ax, False)
+    parts = _parts(ax)
     for part, (name, experiment, _, _) in zip(parts, LEARNING, strict=True):
+        part.set_xscale("log")
         _draw_by_scale(part, results.cells(experiment))
-        frame_shares(part, _baseline(results), named=part is parts[0])
+        frame_shares(part, _baseline(results), named=part is parts[1], ridge_at=0.15)
         part.set_title(name, loc="center")
-        part.set(xscale="log", xlabel="init scale")
-    ax.set_title("Transfer is lost from large initial weights")
+        part.set_xlabel("init scale")
+    low, high = parts[0].get_xlim()
+    for part, (_, experiment, _, _) in zip(parts, LEARNING, strict=True):
+        scales = [s for cell in results.cells(experiment) for s in cell.spec.init_scales]
+        for gap in ((low, min(scales) / BESIDE), (max(scales) * BESIDE, high)):
+            if gap[1] > gap[0] * BESIDE:
+                part.axvspan(*gap, color="0.93", linewidth=0, zorder=0)
+    parts[0].set_xlim(low, high)
+    (share,) = {domains.partner_share(cell) for cell in results.cells(LEARNING[0][1])}
+    style.note(parts[0], f"{share:.0%} of pairs trained", (low, 0.5))
+    style.note(parts[0], "grey: not run", (low, 0.5), (4, -10))
+    ax.set_title("Large weights hurt transfer, most with cross-entropy")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -77,9 +91,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_title("With half of the pairs, transfer is complete")
 
 
-def _parts(ax: Axes, same_x: bool = True) -> Sequence[Axes]:
-    """Axes for each kind of learning, side by side, with `same_x` all on one axis along x."""
-    parts = list(style.split(ax, 1, len(LEARNING), sharex=same_x, sharey=True)[0])
+def _parts(ax: Axes) -> Sequence[Axes]:
+    """Axes for each kind of learning, side by side, all on the same axes."""
+    parts = list(style.split(ax, 1, len(LEARNING), sharex=True, sharey=True)[0])
     parts[0].set_ylabel("misclassified")
     return parts
 

@@ -23,7 +23,7 @@ from neuralrace.results.cells import CellResults, Results
 
 SWEEPS = {
     "images_five": ("left", 0.45),
-    "images": ("left", -0.07),
+    "images": ("left", 0.3),
     "images_twenty": ("right", 0.45),
 }
 """Experiments by number of domains; the end of a name that is at its line, and the height."""
@@ -35,10 +35,12 @@ ROWS = (
     ("images_small_init", "band", "10 domains, band,\ninit scale 0.01"),
 )
 """Experiments, masks and names of rows."""
-LEAST = -0.3
+LEAST = -0.4
 """Lower end of the axis of explained power, negative where answers are worse than zero."""
-SHARES = (0.15, 0.62)
+SHARES = (0.08, 0.62)
 """Ends of the axis of shares; all lines have come to 1 on the right."""
+SHIFT = 0.008
+"""Distance of runs of one number of domains from those of the next, at the same share."""
 
 
 @Figure(
@@ -64,26 +66,40 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Power that untrained pairs explain over what trained ones do, against the share of output
-    domains that are trained, in bands: single runs, with medians joined. Lines go on below the
-    axis, to answers worse than zero. Grey: nine tenths. Dotted: the 40% of the source.
+    domains that are trained, in bands: single runs, with medians joined, side by side. Open
+    triangles are medians below the axis, of answers worse than zero. Dotted: the 40% of the source.
     """
     styles = style.sequential_styles(len(SWEEPS), style.PURPLE)
-    for (name, (end, height)), props in zip(SWEEPS.items(), styles, strict=True):
+    for place, ((name, (end, height)), props) in enumerate(
+        zip(SWEEPS.items(), styles, strict=True)
+    ):
         cells = _cells(results, name, "band")
         values = _values(cells, "zero_shot_ratio")
         shares = list(map(domains.partner_share, cells))
-        domains.draw_runs(ax, shares, list(values), props)
-        place = min(_reached(shares, values.median("seed").values, height), shares[-1]), height
+        x = [share + SHIFT * (place - 1) for share in shares]
+        own = {"linestyle": "", "markersize": 2.8, "alpha": 0.5, "markeredgewidth": 0}
+        for at, runs in zip(x, values, strict=True):
+            ax.plot([at] * runs.size, runs, **props | own)
+        medians = values.median("seed").values
+        ax.plot(x, medians.clip(LEAST), **props | {"linewidth": 1.2})
+        low = [at for at, median in zip(x, medians, strict=True) if median <= LEAST]
+        off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": "", "zorder": 4}
+        ax.plot(low, [LEAST] * len(low), clip_on=False, **off_axis)
         beside: dict[str, Any] = {"textcoords": "offset points", "ha": end, "va": "center"}
-        text = f"{cells[0].spec.dataset.count} domains"
-        shift = 5 if end == "left" else -5, 0
-        ax.annotate(text, place, shift, color=props["color"], **beside)
+        beside["linespacing"] = 1.1
+        text = f"{cells[0].spec.dataset.count}\ndomains"
+        at = min(_reached(x, medians.clip(LEAST), height), x[-1]), height
+        shift = 7 if end == "left" else -5, 0
+        ax.annotate(text, at, shift, color=props["color"], **beside)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
     style.note(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     name = f"Saxe et al.: {domains.PAPER_SHARE:.0%}"
     style.note(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
-    ax.set(xlabel="trained share of output domains, $K/M$", ylabel="transfer, by explained power")
+    right: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right"}
+    style.note(ax, "small: runs\nlines: medians\nopen: below the axis", (1, 0), (-2, 22), **right)
+    ax.set_xlabel("trained share of output domains, $K/M$")
+    ax.set_ylabel("explained power,\nuntrained over trained")
     ax.set(xlim=SHARES, ylim=(LEAST, 1.08))
     ax.set_yticks([0, 0.5, 1])
     ax.set_title("With more domains a smaller share suffices")
@@ -112,8 +128,8 @@ def panel_b(results: Results, ax: Axes) -> None:
             part.plot([median, median], [row - 0.32, row + 0.32], color="0.2", linewidth=1.2)
             part.text(median, row - 0.37, f"{median:.1f}", ha="center")
     part.xaxis.set_major_locator(MultipleLocator(1))
-    part.set_xlabel("trained output domains needed, $K$")
-    ax.set_title("Random masks and small weights need fewer")
+    part.set_xlabel("trained output domains needed, $K$\n(marks: runs; bars: medians)")
+    ax.set_title("Random masks need fewer, most at 20 domains")
 
 
 def _cells(results: Results, experiment: str, mask: str) -> list[CellResults]:

@@ -20,7 +20,11 @@ from neuralrace.results.cells import Results
 
 STARTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "random start": ("pathways", "routing_race", {"color": style.COLOURS["gated"]}),
-    "decoupled start": ("pathways_decoupled", "reduction_descent", {"color": style.categorical(9)}),
+    "decoupled start": (
+        "pathways_decoupled",
+        "reduction_descent",
+        {"color": style.categorical(9), "linewidth": 3.2, "alpha": 1, "zorder": 1},
+    ),
 }
 """Experiments of the starts, and the solutions that predict them."""
 ROUNDING = 1e-12
@@ -124,15 +128,14 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Loss over initial loss, ten runs of each start, and theory; below, how much they differ from
-    it. Theory of a random start is the gradient flow of the reduction, from an aligned start
-    derived from the weights, with nothing fitted; that of a decoupled start is the reduction by the
-    steps of the simulation, which differs from it by a rounding error. The number is the time to
-    half of the initial loss.
+    """Loss over initial loss, ten runs of each start (those of the decoupled one coincide), and
+    theory; below, how much they differ from it. Theory of a random start is the gradient flow of
+    the reduction, from an aligned start derived from the weights, with nothing fitted; that of a
+    decoupled start is the reduction by the steps of the simulation, which differs from it by a
+    rounding error, here called zero. The number is the time to half of the initial loss.
     """
     time = results.cell("pathways").flow_time
     whole, off = style.split(ax, 2, height_ratios=(1.6, 1), sharex=True)[:, 0]
-    texts: dict[str, str] = {}
     for name, (experiment, solution, props) in STARTS.items():
         cell = results.cell(experiment)
         loss = relative_loss(cell.get("trajectory", "loss")).transpose("time", "seed")
@@ -142,22 +145,19 @@ def panel_d(results: Results, ax: Axes) -> None:
         apart = loss - predicted.transpose("time", "seed")
         off.plot(cell.flow_time, apart, **RUN | props)
         exact = float(abs(apart).max()) < ROUNDING
-        texts[name] = f"{name}: rounding error" if exact else name
+        text = f"{name}: zero" if exact else name
+        look = {"color": props["color"], "xycoords": "axes fraction", "va": "top"}
+        aligned, line = ("left", 0) if name == "random start" else ("right", 1)
+        style.note(off, text, (0.99 if line else 0.2, 0.95), (0, 0), ha=aligned, **look)
+        whole.plot([], [], **RUN | props, label=name)
     ratio = results.cell("pathways").get(
         "metrics", "loss_half_time_over_predicted", solution="routing_race"
     )
-    text = f"random start: half time\n{float(ratio.mean()):.2f} of theory's"
+    text = f"half time from random\nstarts: {float(ratio.mean()):.2f} of theory's"
     whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
-    for (name, text), (x, ha) in zip(texts.items(), ((0.2, "left"), (0.99, "right")), strict=True):
-        place = {
-            "xycoords": "axes fraction",
-            "ha": ha,
-            "va": "top",
-            "color": STARTS[name][2]["color"],
-        }
-        style.note(off, text, (x, 0.95), (0, 0), **place)
-    off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="minus\ntheory")
+    off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="loss minus\ntheory")
     whole.set(ylabel="loss", ylim=(0, None))
+    whole.legend(loc="upper left", bbox_to_anchor=(0.2, 1))
     ax.set_title("Losses fall in stages")
 
 
@@ -192,8 +192,10 @@ def panel_e(results: Results, ax: Axes) -> None:
     text = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
     right: dict[str, Any] = {"ha": "right", "color": domains.LAYERS["hidden matrix"]["color"]}
     style.note(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
-    right["color"] = domains.LAYERS["input matrices"]["color"]
-    style.note(ax, "input = output", (0.6 * last, float(ends.isel(layer=0).max())), (0, 5), **right)
+    for name, up in (("output matrices", 4), ("input matrices", 13)):
+        text = f"{name.split()[0]} ({'thin' if name in THIN else 'wide'})"
+        right["color"] = domains.LAYERS[name]["color"]
+        style.note(ax, text, (1, 0), (-2, up), xycoords="axes fraction", **right)
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 
@@ -205,9 +207,10 @@ def panel_f(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("pathways")
     cosine = float(cell.get("metrics", "final_similarity_across").mean())
-    shades = domains.draw_similarity(ax, cell)
-    ax.set_xlabel(f"input domain\nsame item in two: {cosine:.2f}")
-    ax.figure.colorbar(shades, ax=ax, label="cosine", ticks=(-1, 0, 1), aspect=24, pad=0.03)
+    part = style.split(ax, 1)[0, 0]
+    shades = domains.draw_similarity(part, cell)
+    part.set_title(f"same item in two: {cosine:.2f}", loc="center")
+    ax.figure.colorbar(shades, ax=part, label="cosine", ticks=(-1, 0, 1), aspect=24, pad=0.03)
     ax.set_title("One shared representation")
 
 
@@ -217,8 +220,10 @@ def panel_g(results: Results, ax: Axes) -> None:
     over that of answering zero, a mean over runs.
     """
     cell = results.cell("pathways")
-    shades = domains.draw_outputs(ax, cell)
+    part = style.split(ax, 1)[0, 0]
+    shades = domains.draw_outputs(part, cell)
     error = float(cell.get("metrics", "final_untrained_error").mean())
-    ax.set_xlabel(f"input domain; framed: trained\nerror of untrained: {100 * error:.1g}%")
-    ax.figure.colorbar(shades, ax=ax, label="output", extend="both", aspect=24, pad=0.03)
+    part.set_title(f"error of untrained: {100 * error:.1g}%", loc="center")
+    part.set_xlabel("input domain (framed: trained)")
+    ax.figure.colorbar(shades, ax=part, label="output", extend="both", aspect=24, pad=0.03)
     ax.set_title("All pairs succeed")

@@ -21,7 +21,7 @@ from neuralrace.results.cells import CellResults, Results
 ROUNDING = 1e-12
 """Distances up to this share of the initial loss are rounding errors."""
 LEAST = 1e-7
-"""Smaller distances from the flow are drawn at this value."""
+"""Smaller distances from the flow are not drawn."""
 
 
 @Figure(
@@ -57,7 +57,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     for cell, colour in zip(finer, style.sequential(len(finer)), strict=True):
         off = _distance(cell, "reduction").max("seed")
         label = rf"{_step(cell):.2g} $\tau$"
-        ax.plot(cell.flow_time, off.clip(LEAST), color=colour, linewidth=1.4, label=label)
+        ax.plot(cell.flow_time, off.where(off > LEAST), color=colour, linewidth=1.4, label=label)
     time = finer[-1].flow_time
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])))
     ax.set(yscale="log", ylabel="distance (initial loss)", ylim=(LEAST, 1))
@@ -67,10 +67,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     ]
     same = float(_distance(results.cell("pathways_decoupled"), "reduction_descent").max())
     text = (
-        f"order {style.log_slope([_step(cell) for cell in finer], means):.2f} in the step\n"
-        f"same steps: {'rounding error' if same < ROUNDING else f'{same:.0e}'}"
+        f"distance $\\propto$ step$^{{{style.log_slope([*map(_step, finer)], means):.2f}}}$\n"
+        f"with equal steps {'they coincide' if same < ROUNDING else f'{same:.0e}'}"
     )
-    ax.text(0.24, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)
+    ax.text(0.2, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)
     ax.set_title("Smaller steps are closer to the flow")
 
 
@@ -84,6 +84,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     values = ratio.isel(init_scale=0).sel(mode=list(modes))
     ax.axhline(1, **style.THEORY)
     style.note(ax, "theory", (0, 1), (3, -3), xycoords=ax.get_yaxis_transform(), va="top")
+    corner: dict[str, Any] = {"xycoords": "axes fraction", "va": "top"}
+    style.note(ax, "dots: runs, bars: medians", (0, 1), (3, 0), **corner)
     for mode, colour in modes.items():
         dots = {"marker": "o", "color": colour, "alpha": 0.7}
         if (learned := values.sel(mode=mode).dropna("seed")).size:
@@ -116,10 +118,11 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.handle(name, linestyle="", marker=style.marker(layer), **props)
         for layer, (name, props) in enumerate(domains.LAYERS.items())
     ]
-    ax.legend(handles=marks, loc="upper left", bbox_to_anchor=(0, 0.87))
+    ax.legend(handles=marks, loc="upper left", bbox_to_anchor=(0, 0.78))
     _name_modes(ax, cell)
     ax.set(ylabel="distance (final value)", ylim=(0, None))
-    text = f"mean over layers\nand modes: {float(error.sel(mode=modes).mean()):.0%}"
+    average = float(error.sel(mode=modes).mean())
+    text = f"mean over layers\nand modes: {average:.0%}\n(bars: ranges)"
     ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)
     ax.set_title("Theory is closer for larger singular values")
 

@@ -49,7 +49,8 @@ def panel_a(results: Results, ax: Axes) -> None:
             if np.isfinite(share):
                 text = f"{domains * partners:.0f}"
                 style.write_entry(ax, image, (row, column), share, text)
-    text = "numbers: pairs $P$;\n$K$ is at most $M$"
+    text = "numbers: pairs $P$;\n$K$ is at most $M$;\nabove the line\n"
+    text += "the shared one wins,\nbelow dedicated ones"
     style.note(ax, text, (0, 1), (5, -5), xycoords="axes fraction", va="top")
     equal = equal_partners(cells)
     rows = maps.position(table, "y", list(equal.values()))
@@ -84,9 +85,9 @@ def panel_b(results: Results, ax: Axes) -> None:
             ha="right" if side < 0 else "left",
             va="top" if side < 0 else "bottom",
         )
-    ax.set(xlabel="$K$ over that of equal speed", ylabel="share of the shared pathway")
+    ax.set(xlabel="$K$ / $K$ of equal speed (theory)", ylabel="share of the shared pathway")
     ax.set_ylim(-0.05, 1.05)
-    ax.legend(title="domains $M$", loc="upper left")
+    ax.legend(title="domains $M$\n(bars: ranges)", loc="upper left")
     ax.set_title("The number of domains does not matter")
 
 

@@ -7,6 +7,9 @@ distinctions, when the closed form says. Vectors of equal singular value are one
 each is what they span of one item, the first items first. The generators are ours.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -28,8 +31,8 @@ SETTLED = 200
 
 @Figure(
     layout="a;b;c;d;e",
-    height=6.6,
-    heights=(0.75, 1.0, 1.0, 1.3, 1.15),
+    height=7.2,
+    heights=(0.7, 1.1, 1.1, 1.4, 1.15),
     cf={
         "a": "Background, first row",
         "b": "second row",
@@ -40,7 +43,7 @@ SETTLED = 200
         "structural_forms": {
             "trajectory": "loss mode_strength weight_1",
             "theory": "mode_strength",
-            "metrics": "final_strength_over_target half_time_error",
+            "metrics": "half_time_error",
         },
     },
 )
@@ -59,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Covariance of the items over its largest entry."""
+    """Covariance of the items over its largest entry, in rows and columns."""
     cells = _by_form(results)
     axes, shades = style.split(ax, 1, len(cells))[0], None
     for part, (_, dataset) in zip(axes, cells, strict=True):
@@ -67,7 +70,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         shades = style.heat(part, shared / shared.max(), 0, 1, aspect="equal")
         _label_items(part, dataset, "item")
     axes[0].set_ylabel("item", labelpad=-3)
-    _bar(axes[-1], shades)
+    _bar(axes[-1], shades, "share of largest", (0, 1))
     ax.set_title("Items covary as they are connected")
 
 
@@ -82,29 +85,33 @@ def panel_c(results: Results, ax: Axes) -> None:
         shades = style.heat(part, scaled / abs(scaled).max(), -1, 1, aspect="equal")
         _label_items(part, dataset, "mode")
     axes[0].set_ylabel("item", labelpad=-3)
-    _bar(axes[-1], shades)
+    _bar(axes[-1], shades, "share of largest", (-1, 0, 1))
     ax.set_title("Item vectors go from broad to fine")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Development of the hidden representations of the items from small weights, at the common
     origin, in a plane: metric multidimensional scaling, all times at once, of
-    root-mean-square distances over runs. Paths darken with time, dots are their ends, in the
-    colours of the items in panel a.
+    root-mean-square distances over runs. Paths darken with time, in the colours of the items in
+    panel a; open dots are where the items are when half of their distances is reached, filled ones
+    the ends.
     """
     cells = _by_form(results)
-    for part, (cell, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
+    axes = style.split(ax, 1, len(cells))[0]
+    for part, (cell, dataset) in zip(axes, cells, strict=True):
         squares = np.mean([_squares(run) for run in _representations(cell)], axis=0)
         start = signed_vectors(cell)[1] * cell.data.modes.s @ _directions(dataset.items)
         paths = scaled_to_plane(np.sqrt(squares), start - start.mean(axis=0))
         _draw_development(part, paths, style.sequential(dataset.items))
-    ax.set_title("Representations come apart in the same order")
+    above: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
+    style.note(axes[0], "open: half way\nfilled: end", (1.1, 1), (0, 0), **above)
+    ax.set_title("Representations come apart, broad before fine")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Strength of the modes over time, dark to light from the strongest; equal modes are one line,
-    their mean. Lines are means over runs, whose range is narrower than most lines. The number on
-    the left is the largest distance of a half time from the closed form's, a mean over runs.
+    their mean. Lines are means over runs, whose range is narrower than most lines. The number
+    is the largest distance of a half time from the closed form's, a mean over runs.
     """
     cells = _by_form(results)
     axes = style.split(ax, 1, len(cells), sharey=True)[0]
@@ -125,9 +132,10 @@ def panel_e(results: Results, ax: Axes) -> None:
         float(cell.get("metrics", "half_time_error", solution="aligned_modes").mean("seed").max())
         for cell, _ in cells
     )
-    least = min(float(cell.get("metrics", "final_strength_over_target").min()) for cell, _ in cells)
-    text = f"half times within {off:.0%},\nmodes learned to {least:.0%}"
-    axes[0].text(0.97, 0.97, text, transform=axes[0].transAxes, ha="right", va="top", fontsize=6)
+    inside: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
+    style.note(axes[0], "dark to light:\nmode 1 to last", (0.99, 0.97), (0, 0), **inside)
+    middle = axes[len(axes) // 2]
+    middle.set_xlabel(f"{middle.get_xlabel()}\n(all half times within {off:.0%})")
     ax.set_title("Modes are learned when the closed form says")
 
 
@@ -140,15 +148,16 @@ def _by_form(results: Results) -> list[tuple[CellResults, StructuralForm]]:
     return sorted(cells, key=lambda item: list(REQUIREMENTS).index(item[1].form))
 
 
-def _bar(ax: Axes, shades: ScalarMappable | None) -> None:
+def _bar(ax: Axes, shades: ScalarMappable | None, label: str, ticks: Sequence[int]) -> None:
     """A colour bar beside the last matrix of a row."""
     beside = ax.inset_axes((1.06, 0, 0.06, 1))
-    ax.figure.colorbar(shades, cax=beside)  # pyright: ignore[reportArgumentType]
+    bar = ax.figure.colorbar(shades, cax=beside, ticks=ticks)  # pyright: ignore[reportArgumentType]
+    bar.set_label(label, labelpad=-1)
 
 
 def _label_items(ax: Axes, dataset: StructuralForm, columns: str) -> None:
-    ax.set_xticks([])
-    ax.set_xlabel(columns, labelpad=2)
+    ax.set_xticks([0, dataset.items - 1], ["1", str(dataset.items)])
+    ax.set_xlabel(columns, labelpad=-6)
     ax.set_yticks([0, dataset.items - 1], ["1", str(dataset.items)])
 
 
@@ -214,12 +223,15 @@ def scaled_to_plane(
 
 
 def _draw_development(ax: Axes, paths: Float[np.ndarray, "snapshot item 2"], colours: list) -> None:
-    """Draws the path of each item, darker with time, and a dot at its end."""
+    """Draws the path of each item, darker with time, with dots half way and at its end."""
     darkness = np.linspace(0.2, 1, len(paths) - 1)
+    size = np.square(paths - paths.mean(axis=1, keepdims=True)).sum(axis=(1, 2)) ** 0.5
+    half = int((size >= size[-1] / 2).argmax())
     for path, colour in zip(np.swapaxes(paths, 0, 1), colours, strict=True):
         steps = np.stack([path[:-1], path[1:]], axis=1)
         ax.add_collection(LineCollection(list(steps), colors=colour, alpha=darkness, linewidths=1))
-        ax.scatter(*path[-1], s=7, color=colour, zorder=3)
+        ax.scatter(*path[half], s=9, facecolor="white", edgecolor=colour, linewidth=0.8, zorder=3)
+        ax.scatter(*path[-1], s=9, color=colour, zorder=3)
     ax.set(aspect="equal", adjustable="datalim")
     ax.margins(0.12)
     ax.set_axis_off()

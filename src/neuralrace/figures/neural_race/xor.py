@@ -33,8 +33,8 @@ MARKED = {"linestyle": "", "alpha": 0.8}
 
 @Figure(
     layout="ab;cd",
-    height=4.9,
-    heights=(1.1, 1.0),
+    height=5.4,
+    heights=(1.35, 1.0),
     cf={"a": "Fig. 3a", "b": "Fig. 3b", "c": "Fig. 3c"},
     reads={
         "xor_relu": {
@@ -107,7 +107,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Loss over initial loss of ten ReLU networks at the smallest (red) and the largest step
+    """Loss over initial loss of ten ReLU networks at the smallest (orange) and the largest step
     (grey), with the closed form of the pathways, which starts from the initial weights with nothing
     fitted, as a mean over runs. The number is the time to half of the initial loss.
     """
@@ -132,6 +132,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, style.settling_time(theory, cells[-1].flow_time) * 1.1)
     half = f"at {learning_rate(cells[0]):g}, half time\n{float(late.mean()):.2f} of theory's"
+    half += "\n(thin: runs)"
     ax.text(0.03, 0.04, half, transform=ax.transAxes, fontsize=6.5)
     ax.set_title("At small steps ReLU losses follow theory")
 
@@ -153,11 +154,11 @@ def panel_d(results: Results, ax: Axes) -> None:
     style.note(ax, "slope 1", (middle, off[-1] * middle / rates[-1]), (12, 0), va="top")
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
-    order = f"theory from the same start: order {style.log_slope(rates, off):.2f}"
-    handles = [(order, UNFITTED), ("theory with fitted start", FITTED)]
+    order = f"unfitted theory (ten runs each): order {style.log_slope(rates, off):.2f}"
+    handles = [(order, UNFITTED), ("theory with fitted start (ten runs)", FITTED)]
     marks = [style.handle(name, linestyle="", **props) for name, props in handles]
     ax.legend(handles=marks, loc="upper left")
-    ax.set_title("The distance shrinks with the step")
+    ax.set_title("Distance from the unfitted theory shrinks with step")
 
 
 def _by_rate(results: Results) -> list[CellResults]:

@@ -35,9 +35,9 @@ SCALE = r"init scale $\sigma_0$"
 def legend(results: Results) -> style.Handles:
     """Boundaries."""
     return [
-        style.handle("theory: weights start as large as they end", **style.THEORY),
+        style.handle("starting size = final size (theory)", **style.THEORY),
         style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
-        style.handle(f"error of {SMALL:g}, measured", color="0.6", linewidth=1.2),
+        style.handle(f"error of {SMALL:g}", color="0.6", linewidth=1.2),
     ]
 
 
@@ -53,7 +53,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     learned = learned_scale(results.cells("zero_shot_map")[0])
     (y,) = maps.position(table, "y", [learned], log=True)
     ax.axhline(y, **maps.BOUNDARY)
-    ax.set(xlabel=domains.PARTNER_LABEL, ylabel=SCALE)
+    ax.set(xlabel=domains.PARTNER_LABEL, ylabel=f"{SCALE} (steps are uneven)")
     ax.set_title("Untrained pairs need partners and small starts")
 
 
@@ -72,6 +72,9 @@ def panel_b(results: Results, ax: Axes) -> None:
             ends.append((float(errors[-1]), partners if ends else f"$K$ = {partners}", colour))
     ax.axvline(learned_scale(cells[0]), **style.THEORY)
     ax.axhline(SMALL, **style.GUIDE)
+    style.note(ax, f"error {SMALL:g}", (0, SMALL), (3, 2))
+    corner = {"xycoords": "axes fraction", "ha": "right"}
+    style.note(ax, f"lines: $K$ = 1 to {len(shares)}", (1, 0), (-3, 4), **corner)
     ax.set(yscale="log", xlabel=SCALE, ylabel="error on untrained pairs")
     ax.set_xlim(0, float(table["y"][-1]))
     ax.set_ylim(LEAST, 3)

@@ -8,6 +8,7 @@ has the sentence, the number and the reason (docs/claims.md says what each statu
 """
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
@@ -16,7 +17,7 @@ from neuralrace.claims.judge import known_claims
 from neuralrace.claims.pages import HEADINGS
 from neuralrace.claims.picture import TILES
 from neuralrace.claims.sentences import STATUSES, Sentence, sentences
-from neuralrace.claims.spec import read_claims
+from neuralrace.claims.spec import Status, read_claims
 from neuralrace.config.load import paper_files
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
@@ -28,12 +29,10 @@ TALL = 0.36
 HOLDS = ("reproduced", "analogue", "identity")
 """Statuses of sentences that hold."""
 ORDER = tuple(reversed(STATUSES))
-SHORT = {"analogue": "analogue holds", "depends on": "choice not printed"}
-"""Names of statuses in the legend, where they are not those of the pages."""
 EDGE = {"edgecolor": "0.5", "linewidth": 0.4}
 
 
-@Figure(layout="a", height=2.6, reads={}, claims=True)
+@Figure(layout="a", height=2.75, reads={}, claims=True)
 def legend(results: Results) -> style.Handles:
     """None: it stands below the tiles."""
     return []
@@ -54,17 +53,27 @@ def panel_a(results: Results, ax: Axes) -> None:
             rows.add_patch(Rectangle(at, 0.92, 2 * TALL, facecolor=tile.colour, **EDGE))
             ink = {"color": tile.ink, "fontsize": 6, "ha": "center", "va": "center"}
             rows.text(place + 0.5, row, tile.sign, **ink)
-    rows.set(xlim=(-0.3, max(map(len, papers.values()), default=1)), xlabel="sentences")
+    rows.set(xlim=(-0.3, max(map(len, papers.values()), default=0) + 1), xlabel="sentences")
     rows.spines[["left", "bottom"]].set_visible(False)
     rows.tick_params(length=0)
-    handles = [
-        Patch(facecolor=tile.colour, label=f"{tile.sign} {name}", **EDGE)
-        for status in ORDER
-        if any(sentence.status == status for sentence in tested)
-        for tile, name in [(TILES[status], SHORT.get(status, HEADINGS[status][0].lower()))]
-    ]
-    rows.legend(handles=handles, ncols=len(handles), loc="upper right", bbox_to_anchor=(1, -0.2))
-    ax.set_title(f"{_holding(tested) / max(len(tested), 1):.0%} of tested sentences hold")
+    shown = [status for status in ORDER if any(sentence.status == status for sentence in tested)]
+    lines = (
+        [style.handle("hold:", linestyle=""), *(_handle(s) for s in shown if s in HOLDS)],
+        [style.handle("do not:", linestyle=""), *(_handle(s) for s in shown if s not in HOLDS)],
+    )
+    columns = max(map(len, lines))
+    blank = style.handle("", linestyle="")
+    # A legend is filled column by column; each column has one of either line.
+    handles = [each for pair in zip_longest(*lines, fillvalue=blank) for each in pair]
+    rows.legend(handles=handles, ncols=columns, loc="upper right", bbox_to_anchor=(1, -0.18))
+    share = _holding(tested) / max(len(tested), 1)
+    ax.set_title(f"{share:.0%} of sentences hold, identities included")
+
+
+def _handle(status: Status) -> Patch:
+    """Legend handle of a status."""
+    tile = TILES[status]
+    return Patch(facecolor=tile.colour, label=f"{tile.sign} {HEADINGS[status][0].lower()}", **EDGE)
 
 
 def _holding(tested: Sequence[Sentence]) -> int:
