@@ -354,7 +354,7 @@ def write_entry(
     ax.text(column, row, text, color=ink, fontsize=6, ha="center", va="center")
 
 
-def corner_note(ax: Axes, text: str, corner: str = "upper right", **props: Any) -> None:
+def note(ax: Axes, text: str, corner: str = "upper right", **props: Any) -> None:
     """Small text in a corner of axes, such as what their bars show.
 
     Args:

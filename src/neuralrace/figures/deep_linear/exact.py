@@ -109,7 +109,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.set(xlabel="learning rate", ylabel="largest gap to descent's loss / initial loss")
     ax.set_ylim(low / 1.5, HIGH)
     label_ends(ax, [(end, name, "0.2") for name, end in ends.items()])
-    style.corner_note(ax, "bars: range\nof 10 runs", "lower right")
+    style.note(ax, "bars: range\nof 10 runs", "lower right")
     ax.set_title("Descent nears exact flow")
 
 

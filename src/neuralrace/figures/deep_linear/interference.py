@@ -82,7 +82,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         frame.set_title(f"strengths {strengths}", loc="center")
         larger = float(cell.get("metrics", "decay_over_larger").mean())
         note = f"mean rate =\n{larger:.2f} \u00d7 larger norm"
-        style.corner_note(frame, note, "lower right", fontsize=style.RC_PARAMS["font.size"])
+        style.note(frame, note, "lower right", fontsize=style.RC_PARAMS["font.size"])
     end = max(ends)
     norms = diagonal(_gram(cells[0])).where(cells[0].flow_time <= end).mean("seed").max("time")
     for value, name in (
@@ -154,7 +154,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             va="bottom" if up > 0 else "top",
         )  # fmt: skip
     two = float(pair.get("metrics", "first_order_error").median())
-    style.corner_note(ax, f"two modes: median {two:.1%}", "lower right")
+    style.note(ax, f"two modes: median {two:.1%}", "lower right")
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))
     ax.set_title("Among six modes the sum is off")

@@ -117,7 +117,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.minorticks_off()
     label_ends(ax, ends)
     note = f"$s$ times time: equal within\na factor of {float(spread[smallest]):.2f}"
-    style.corner_note(ax, note, "lower left")
+    style.note(ax, note, "lower left")
     ax.set_title("Twice as strong, about twice as fast")
 
 

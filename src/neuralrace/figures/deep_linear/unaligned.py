@@ -91,9 +91,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_field(ax, np.concatenate(drawn, axis=1))
     box = {"frameon": True, "framealpha": 1, "edgecolor": "none", "handlelength": 1}
     ax.legend(handles=handles, loc=(0.41, 0.01), **box)
-    style.corner_note(
-        ax, "thin: $a^2 - b^2$ constant\n$s < 0$: drawn with $-b$", "upper left", **NOTE
-    )
+    style.note(ax, "thin: $a^2 - b^2$ constant\n$s < 0$: drawn with $-b$", "upper left", **NOTE)
     ax.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), aspect="equal")
     ax.set(xlabel=r"encoder $a/\sqrt{|s|}$", ylabel=r"decoder $b/\sqrt{|s|}$")
     ax.set_title("Runs follow hyperbolas until $ab = s$")
@@ -117,7 +115,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_xlim(0, style.settling_time(ufuncs.log(ratio), time))
     slope = float(cell.get("metrics", "log_ratio_slope").mean())
     note = f"slope over theory: {slope / 2:.3f}"
-    style.corner_note(ax, note)
+    style.note(ax, note)
     ax.set_title("Vectors align at the rate of theory")
 
 
@@ -144,7 +142,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.text(min(rates), 1.15 * float(gaps[0]), "$|a - b|$ alone", color="0.4", va="bottom")
     at = (min(rates), float(first[rates.index(min(rates))].mean()))
     ax.annotate("slope 1", at, (0, 8), textcoords="offset points", color="0.4")
-    style.corner_note(ax, "bars: range of 10 runs", "lower right")
+    style.note(ax, "bars: range of 10 runs", "lower right")
     ax.set_title("The product $|a + b||a - b|$ is conserved")
 
 

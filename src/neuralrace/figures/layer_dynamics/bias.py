@@ -88,7 +88,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylim=(smallest / 4, 1))
     ax.set_ylabel("largest change of difference\n/ squared norms")
-    style.corner_note(ax, "bars: range of 10 runs", "lower left")
+    style.note(ax, "bars: range of 10 runs", "lower left")
     label_ends(ax, ends)
     ax.set_title("Biases matter at any step size")
 

@@ -118,8 +118,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.plot(depths, means, color=props["color"], linewidth=1.2)
         names.append((means[-1], name, props["color"]))
     ax.axhline(1, **style.GUIDE)
-    style.corner_note(ax, "above 1: bound broken", "upper left")
-    style.corner_note(ax, "bars: range of 60 runs", "lower left")
+    style.note(ax, "above 1: bound broken", "upper left")
+    style.note(ax, "bars: range of 60 runs", "lower left")
     ax.set(yscale="log", ylabel="strength over bound at the end")
     ax.set_ylim(0.5 * ax.get_ylim()[0], max(5, ax.get_ylim()[1]))
     label_ends(ax, names)
@@ -161,7 +161,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         label_ends(part, ends)
     parts[0].set_ylabel(r"$|\prod W|$ over $|\Sigma^{yx}|$")
     parts[1].tick_params(labelleft=False)
-    style.corner_note(parts[1], f"waiting: below {LOW:.0%}", "lower right")
+    style.note(parts[1], f"waiting: below {LOW:.0%}", "lower right")
     ax.set_title("Only the printed variance makes deep networks wait")
 
 

@@ -110,7 +110,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     below.annotate("slope 1", first, (8, -5), textcoords="offset points", color="0.4")
     for part in (above, below):
         style.loglog(part, [min(rates), max(rates)])
-    style.corner_note(below, "bars: range of\n20 runs (linear)\nor 10 (ReLU)", "lower left")
+    style.note(below, "bars: range of\n20 runs (linear)\nor 10 (ReLU)", "lower left")
     above.tick_params(labelbottom=False)
     above.set_ylim(HIGH[0], HIGH[-1])
     above.set_yticks(HIGH, [f"{tick:g}" for tick in HIGH])

@@ -131,7 +131,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.single_runs(ax, column, share, 0.3, color=COLOURS[variance], marker="o", markersize=2)
     ax.axhline(0, **style.PAPER)
     ax.text(0.5, 0.02, "Basu et al.", color=style.PAPER["color"], ha="center")
-    style.corner_note(ax, "bars: median\nof 60 starts", "upper left")
+    style.note(ax, "bars: median\nof 60 starts", "upper left")
     ax.set_xticks(range(2), ["printed", "cited"])
     ax.set_xlabel("entry variance")
     ax.set_title("$C$ is not small")

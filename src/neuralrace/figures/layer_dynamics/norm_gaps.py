@@ -113,7 +113,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_xticks(scales, [f"{scale:g}" for scale in scales])
     ax.minorticks_off()
     ax.set(xlabel="init scale", ylabel="largest gap over bound")
-    style.corner_note(ax, "lines: mean, bands:\nrange of 60 runs")
+    style.note(ax, "lines: mean, bands:\nrange of 60 runs")
     ax.set_title("Eq. 11 breaks for small weights")
 
 

@@ -128,7 +128,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, time, ratio, **props)
         ax.axhline(quoted, **style.PAPER)
         up = quoted == QUOTED_KAPPA1
-        style.corner_note(ax, name, "upper right" if up else "lower right", color=colour)
+        style.note(ax, name, "upper right" if up else "lower right", color=colour)
         label(ax, end, quoted, f"Basu et al.: {quoted:g}", "0.35", 3 if up else -3)
     ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end), ylim=(0.02, 30))
     ax.set_title(r"$\kappa_2$ is smaller than Basu et al. read")

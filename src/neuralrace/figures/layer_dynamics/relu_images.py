@@ -65,7 +65,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     if float(time[-1]) > SINCE:
         at = {"transform": ax.get_xaxis_transform(), "va": "center"}
         ax.text(1.03 * SINCE, 0.63, "Basu et al.:\nalike from here on", **at)
-    style.corner_note(ax, "bands: range of 10 runs", "lower right")
+    style.note(ax, "bands: range of 10 runs", "lower right")
     ax.set_title("Inner layers grow alike from the start")
 
 
@@ -113,7 +113,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     if float(gap["time"][-1]) > SINCE:
         at = {"transform": ax.get_xaxis_transform(), "va": "top"}
         ax.text(1.03 * SINCE, 0.99, "Basu et al.:\nalike from here on", **at)
-    style.corner_note(ax, "bands: range of\npairs and 10 runs", "lower left")
+    style.note(ax, "bands: range of\npairs and 10 runs", "lower left")
     ax.set_title("Relative gap stays, absolute gap vanishes")
 
 
