@@ -84,9 +84,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.axhspan(float(within.min()), float(within.max()), color="0.8", zorder=0)
     style.named_columns(ax, [str(count) if count else "none" for count in counts])
     below = {"xycoords": ax.get_yaxis_transform(), "va": "top"}
-    style.note(ax, "same item, two domains", (0, least), (4, 0), **below)
+    style.note_at(ax, "same item, two domains", (0, least), (4, 0), **below)
     at = (1, float(within.min()))
-    style.note(ax, "different items, one domain", at, (-1, -2), ha="right", **below)
+    style.note_at(ax, "different items, one domain", at, (-1, -2), ha="right", **below)
     ax.set(xlabel="trained outputs in common", ylabel="cosine", yticks=np.linspace(0, 1, 5))
     ax.set_title("Alike even without a trained output in common")
 

@@ -78,7 +78,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     _curves(ax, results, *DEEP)
     when = _half(results.cell(DEEP[0]))[2]
     ax.axvline(when, **style.GUIDE)
-    style.note(ax, "time of b", (when, 0.82), (3, 0), xycoords=ax.get_xaxis_transform(), va="top")
+    style.note_at(
+        ax, "time of b", (when, 0.82), (3, 0), xycoords=ax.get_xaxis_transform(), va="top"
+    )
     ax.set_title("One hidden layer: one by one")
 
 

@@ -101,7 +101,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         diagrams.draw_network(part, graph, routes, strips, names, 3, shape, numbered=True)
         part.set_title(name, loc="center")
     text = "1 to 4: the examples of XoR"
-    style.note(axes[0], text, (0.5, 0.08), (0, 0), xycoords="axes fraction", ha="center")
+    style.note_at(axes[0], text, (0.5, 0.08), (0, 0), xycoords="axes fraction", ha="center")
     ax.set_title("Gates may depend on the sample")
 
 

@@ -93,20 +93,20 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
             low, high = _draw_seeds(ax, row, error.values, props)
             if not row and name == "trained":
                 place: dict[str, Any] = {"color": props["color"], "ha": "center", "va": "bottom"}
-                style.note(ax, "trained pairs", (float(error.mean()), -0.5), (0, 0), **place)
+                style.note_at(ax, "trained pairs", (float(error.mean()), -0.5), (0, 0), **place)
             elif not row:
                 place = {"color": props["color"], "va": "center"}
-                style.note(ax, "untrained\npairs", (float(error.max()), 0), (6, 0), **place)
+                style.note_at(ax, "untrained\npairs", (float(error.max()), 0), (6, 0), **place)
             if name == "untrained" and cell.spec.dataset.inputs == "identity":
                 as_they_are += [low, high]
         floor = float(cell.get("metrics", "least_squares_training_error").mean())
         ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.GUIDE)
     if as_they_are:
         ax.axvspan(min(as_they_are), max(as_they_are), zorder=0, **SHADE)
-    style.note(ax, "least squares", (floor, len(cells) - 0.45), va="bottom")
+    style.note_at(ax, "least squares", (floor, len(cells) - 0.45), va="bottom")
     text = f"bars: means,\n{CONFIDENCE:.0%} intervals;\nshaded: images\nas they are"
     right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-    style.note(ax, text, (1, (len(cells) - 1) / 2), (0, 0), **right)
+    style.note_at(ax, text, (1, (len(cells) - 1) / 2), (0, 0), **right)
     _name_groups(ax, cells)
     ax.set(xlim=(0, None), xlabel="relative error at the end of training")
     ax.set_ylim(len(cells) - 0.4, -0.9)
@@ -122,7 +122,7 @@ def _name_groups(ax: Axes, cells: list[CellResults]) -> None:
         first, last = group[0], group[-1]
         beside: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "color": "black"}
         beside |= {"ha": "right", "va": "center"}
-        style.note(ax, INPUTS[inputs], (0, (first + last) / 2), (-72, 0), **beside)
+        style.note_at(ax, INPUTS[inputs], (0, (first + last) / 2), (-72, 0), **beside)
         if first:
             ax.axhline(first - 0.5, **style.GUIDE | {"linewidth": 0.5})
 

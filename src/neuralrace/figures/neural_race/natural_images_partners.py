@@ -79,10 +79,10 @@ def panel_a(results: Results, ax: Axes) -> None:
         shift = 5 if end == "left" else -5, 0
         ax.annotate(text, place, shift, color=props["color"], **beside)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
-    style.note(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
+    style.note_at(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     name = f"Saxe et al.: {domains.PAPER_SHARE:.0%}"
-    style.note(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
+    style.note_at(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
     ax.set(xlabel="trained share of output domains, $K/M$", ylabel="transfer, by explained power")
     ax.set(xlim=SHARES, ylim=(LEAST, 1.08))
     ax.set_yticks([0, 0.5, 1])

@@ -155,7 +155,7 @@ def panel_d(results: Results, ax: Axes) -> None:
             "va": "top",
             "color": STARTS[name][2]["color"],
         }
-        style.note(off, text, (x, 0.95), (0, 0), **place)
+        style.note_at(off, text, (x, 0.95), (0, 0), **place)
     off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="minus\ntheory")
     whole.set(ylabel="loss", ylim=(0, None))
     ax.set_title("Losses fall in stages")
@@ -191,9 +191,11 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.locator_params(axis="y", nbins=6)  # whatever the height, which the layout changes
     text = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
     right: dict[str, Any] = {"ha": "right", "color": domains.LAYERS["hidden matrix"]["color"]}
-    style.note(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
+    style.note_at(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
     right["color"] = domains.LAYERS["input matrices"]["color"]
-    style.note(ax, "input = output", (0.6 * last, float(ends.isel(layer=0).max())), (0, 5), **right)
+    style.note_at(
+        ax, "input = output", (0.6 * last, float(ends.isel(layer=0).max())), (0, 5), **right
+    )
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 

@@ -83,7 +83,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     modes = style.mode_colours(cell.strength)
     values = ratio.isel(init_scale=0).sel(mode=list(modes))
     ax.axhline(1, **style.THEORY)
-    style.note(ax, "theory", (0, 1), (3, -3), xycoords=ax.get_yaxis_transform(), va="top")
+    style.note_at(ax, "theory", (0, 1), (3, -3), xycoords=ax.get_yaxis_transform(), va="top")
     for mode, colour in modes.items():
         dots = {"marker": "o", "color": colour, "alpha": 0.7}
         if (learned := values.sel(mode=mode).dropna("seed")).size:
@@ -142,7 +142,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         # the last mode is the slowest
         at = float(cell.flow_time[early["time"]]), float(share[early])
         place = {"ha": "center", "va": "bottom" if up > 0 else "top"}
-        style.note(ax, name.split()[0], at, (0, up), color=props["color"], **place)
+        style.note_at(ax, name.split()[0], at, (0, up), color=props["color"], **place)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(ylabel="share of final value", ylim=(0, None))
     faster = float(cell.get("metrics", "hidden_over_input_speed").mean())

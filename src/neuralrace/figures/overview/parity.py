@@ -128,7 +128,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows = style.named_rows(ax, groups)
     rows.axvspan(1 / CLOSE, CLOSE, color="0.9", zorder=0)
     rows.axvline(1, **style.GUIDE)
-    style.note(rows, "within a tenth", (CLOSE, -0.6), va="top")
+    style.note_at(rows, "within a tenth", (CLOSE, -0.6), va="top")
     for row, own in enumerate(groups.values()):
         for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
             rows.plot(dot.ratio, row + shift, **papers[dot.paper], **DOTS)
@@ -137,7 +137,7 @@ def panel_b(results: Results, ax: Axes) -> None:
             side = -1 if furthest.ratio > 1 else 1
             place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 6}
             text = BROKEN.get(furthest.solution, "")
-            style.note(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
+            style.note_at(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
     low, high = min(low, 1 / high), max(high, 1 / low)  # room for names on either side
