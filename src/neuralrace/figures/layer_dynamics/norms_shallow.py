@@ -25,7 +25,7 @@ FIRST, SECOND, PRODUCT, NORMS, TARGET = (style.categorical(index) for index in (
 """Colours of the paper: norms of both layers, of their product, their product, and the target."""
 TICKS = (0.5, 1, 2, 5, 10, 20)
 """Ticks of the norms."""
-LEAST = {"marker": "o", "markersize": 4, "clip_on": False, "zorder": 4}
+LEAST: dict[str, Any] = {"marker": "o", "markersize": 4, "clip_on": False, "zorder": 4}
 """Dot at the least of a curve."""
 
 
@@ -132,11 +132,11 @@ def panel_c(results: Results, ax: Axes) -> None:
         mean = ratio.where(time <= end).mean("seed")
         least = mean.isel(time=int(mean.argmin("time")))
         at = (float(least["flow_time"]), float(least))
-        ax.plot(*at, **LEAST, color=colour)
-        beside = {"textcoords": "offset points", "color": colour, "fontsize": 6.5}
+        ax.plot(*at, color=colour, **LEAST)
         up = quoted == QUOTED_KAPPA1
         place = {"ha": "right", "va": "bottom"} if up else {"ha": "left", "va": "top"}
-        ax.annotate(f"least: {at[1]:.2f}", at, (-2, 5) if up else (5, -3), **beside, **place)
+        shift = (-2, 5) if up else (5, -3)
+        style.note_at(ax, f"least: {at[1]:.2f}", at, shift, color=colour, **place)
         style.note(ax, name, "upper right" if up else "lower right", color=colour)
         label(ax, end, quoted, f"Basu et al.: {quoted:g}", "0.35", 3 if up else -3)
     ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end), ylim=(0.02, 30))

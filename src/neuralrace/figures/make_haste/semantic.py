@@ -84,7 +84,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         cell = results.cell(experiment)
         loss = draw_relative_loss(ax, cell, props, {solution: style.THEORY}).mean("seed")
         time = float(cell.flow_time[int((loss > level).sum())])
-        ax.annotate(name, (time, level), (6, 5), textcoords="offset points", va="center", **props)
+        style.note_at(ax, name, (time, level), (6, 5), va="center", **props)
     ax.set(xlabel=SHORT, ylim=(0, None))
     _same_clock(results, ax)
     ax.set_title("Only depth makes stages")
