@@ -136,7 +136,7 @@ def draw_paper_share(ax: Axes) -> None:
 def name_paper_share(ax: Axes, space: str = " ") -> None:
     """The name of the line at the share that the paper names, on its right, on top."""
     name = f"Saxe et al.:{space}{PAPER_SHARE:.0%}"
-    style.note(ax, name, (PAPER_SHARE, 1), (4, -2), va="top", xycoords=ax.get_xaxis_transform())
+    style.note_at(ax, name, (PAPER_SHARE, 1), (4, -2), va="top", xycoords=ax.get_xaxis_transform())
 
 
 def draw_line(

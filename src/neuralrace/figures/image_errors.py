@@ -50,7 +50,7 @@ def frame_shares(ax: Axes, baseline: CellResults, named: bool, ridge_at: float =
     ax.set(ylim=(0, 1), yticks=(0, 0.5, 1))
     if named:
         right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "top"}
-        style.note(ax, "chance", (1, chance), (-1, -2), **right)
+        style.note_at(ax, "chance", (1, chance), (-1, -2), **right)
 
 
 def draw_ridge(ax: Axes, height: float, named: bool, at: float = 0.65) -> None:
@@ -58,4 +58,4 @@ def draw_ridge(ax: Axes, height: float, named: bool, at: float = 0.65) -> None:
     ax.axhline(height, **style.GUIDE)
     if named:
         middle = {"xycoords": ax.get_yaxis_transform(), "ha": "center"}
-        style.note(ax, "ridge", (at, height), (0, 4), **middle)
+        style.note_at(ax, "ridge", (at, height), (0, 4), **middle)

@@ -104,10 +104,12 @@ def draw_decomposition(
 ) -> np.ndarray:
     """A map from items to outputs and its three factors side by side, entries from -1 to 1.
 
+    Strengths of modes are written, and shaded as shares of the largest that the network learns.
+
     Args:
         ax: axes of a panel, which are split.
         cell: a cell of the task, for the names of items, outputs and modes.
-        matrices: the map, output vectors, singular values and item vectors.
+        matrices: the map, output vectors, strengths of the modes and item vectors.
         symbols: titles of the matrices.
         output_names: names of the rows of the output vectors; none when absent.
         bar: name of the colour bar.
@@ -119,11 +121,18 @@ def draw_decomposition(
     modes = [str(mode) for mode in cell.strength["mode"].values]
     rows = (data.output_names, output_names, modes, modes)
     columns = (data.item_names, modes, modes, data.item_names)
+    total, vectors, strengths, items = matrices
+    shares = strengths / float(cell.target.max())
     axes = style.split(ax, 1, len(matrices))[0]
+    shades = (total, vectors, shares, items)
     images = [
         style.heat(part, matrix, -1, 1, left, below)
-        for part, matrix, left, below in zip(axes, matrices, rows, columns, strict=True)
+        for part, matrix, left, below in zip(axes, shades, rows, columns, strict=True)
     ]
+    for mode, (value, share) in enumerate(
+        zip(strengths.diagonal(), shares.diagonal(), strict=True)
+    ):
+        style.write_entry(axes[2], images[2], (mode, mode), share, f"{value:.1f}")
     for part, symbol in zip(axes, symbols, strict=True):
         part.set_title(symbol, loc="center")
     ax.figure.colorbar(images[-1], ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02, label=bar)

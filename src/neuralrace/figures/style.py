@@ -426,7 +426,7 @@ def handle(label: str, **props: Any) -> Artist:
     return Line2D([], [], label=label, **props)
 
 
-def note(
+def note_at(
     ax: Axes,
     text: str,
     at: tuple[int | float, int | float],
@@ -441,7 +441,7 @@ def note(
 
 def name_level(ax: Axes, height: int | float, text: str) -> None:
     """The name of a horizontal line, above its right end."""
-    note(ax, text, (1, height), (-1, 2), xycoords=ax.get_yaxis_transform(), ha="right")
+    note_at(ax, text, (1, height), (-1, 2), xycoords=ax.get_yaxis_transform(), ha="right")
 
 
 def scale_handles(styles: Mapping[float, Mapping[str, Any]]) -> list[Artist]:

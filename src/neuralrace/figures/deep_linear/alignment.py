@@ -150,8 +150,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         frame.set_xlabel("decoder of mode $s$")
         frame.set_title(moment, loc="center")
     frames[0].set_ylabel("encoder of mode $s$")
-    bar = {"label": "cosine", "ticks": (-1, 0, 1), "pad": 0.02}
-    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
+    bar = ax.figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), pad=0.02)
+    bar.ax.set_title("cosine", loc="left")
     ax.set_title("Learned modes repel all others")
 
 

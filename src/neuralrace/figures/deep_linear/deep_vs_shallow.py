@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.ends import label_ends
-from neuralrace.figures.modes import draw_strengths
+from neuralrace.figures.modes import draw_strengths, equal_modes
 from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
@@ -48,8 +48,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths of the network with a hidden layer, 10 runs.
 
     Two modes, which tell the items of a class apart, have the same singular value; strengths end at
-    that over the variance of inputs. The number is the share of its target that a later mode has
-    when one is half learned, the largest of all modes.
+    that over the variance of inputs, and share a circle. The number is the share of its target that
+    a later mode has when one is half learned, the largest of all modes.
     """
     cell = _network(results, "semantic_deep", ax)
     later = float(_at(cell, "later_share").mean())
@@ -78,9 +78,11 @@ def _network(results: Results, experiment: str, ax: Axes) -> CellResults:
         solved = smallest_scale(cells[name].get("theory", "mode_strength", solution=theory))
         ends.append(style.settling_time(solved, cells[name].flow_time))
     half, modes = _at(cell, "half_time").mean("seed"), list(style.mode_colours(cell.target))
-    heights = cell.target.sel(mode=modes) / 2
-    ax.vlines(half.sel(mode=modes), 0, heights, **style.GUIDE)
-    ax.plot(half.sel(mode=modes), heights, **HALF)
+    for group in equal_modes(cell.target.sel(mode=modes).values):
+        equal = {"mode": [modes[index] for index in group]}
+        time, height = (float(x.sel(equal).mean()) for x in (half, cell.target / 2))
+        ax.vlines(time, 0, height, **style.GUIDE)
+        ax.plot(time, height, **HALF)
     ax.set_xlim(0, max(ends))
     colours = style.mode_colours(cell.target)
     by_value = {round(float(cell.target.sel(mode=mode)), 9): colours[mode] for mode in modes}

@@ -162,13 +162,16 @@ def _losses(results: Results, index: int, ax: Axes) -> CellResults:
         ax.plot(cell.flow_time, simulated, color=colour, **style.SIMULATION)
         ax.plot(cell.flow_time, solved, **style.THEORY)
         level = LEVELS[scale % len(LEVELS)] * high
-        at = float(cell.flow_time[int((solved < level).argmax("time"))])
+        at = float(np.interp(-level, -solved.values, cell.flow_time.values))
+        ax.plot(at, level, color="0.2", marker="o", markersize=2.5, zorder=4)
         name = f"{float(loss['init_scale'][scale]):g}"
         ax.annotate(
-            name if scale else f"init scale {name}", (at, level), (0.35 * end, level),
-            va="center", arrowprops={"arrowstyle": "-", "color": "0.4", "linewidth": 0.6},
+            name if scale else f"init scale {name}", (at, level), (0.35 * end, level), va="center",
+            arrowprops={"arrowstyle": "-", "color": "0.4", "linewidth": 0.6, "shrinkB": 0},
         )  # fmt: skip
-    ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", ylim=(0, high), xlim=(0, end))
+    # A margin, as the loss from the largest start falls along the axis.
+    ax.set(xlabel=style.FLOW_TIME, ylabel="training loss", ylim=(0, high))
+    ax.set_xlim(-0.04 * end, end)
     left = float(np.sort(cell.strength**2)[::-1][_width(cell) :].sum()) / 2
     if left:
         ax.axhline(left, **style.GUIDE)

@@ -62,6 +62,12 @@ def panel_a(results: Results, ax: Axes) -> None:
         ends.append(style.settling_time(flow, cell.flow_time))
         frame.set_title(_name(cell), loc="center")
     frames[0].set_xlim(0, max(ends))
+    above = {"xycoords": "axes fraction", "fontsize": 6.5, "ha": "right", "va": "top"}
+    for frame, name, height, props in (
+        (frames[0], "gradient\ndescent", 0.45, DESCENT),
+        (frames[-1], "exact\nsolution", 0.85, SOLUTION),
+    ):
+        frame.annotate(name, (0.98, height), color=props["color"], **above)
     frames[0].set_ylabel("(loss \u2212 flow's loss) / initial loss")
     frames[len(frames) // 2].set_xlabel(style.FLOW_TIME)
     ax.set_title("Without balance, the exact solution leaves gradient flow")

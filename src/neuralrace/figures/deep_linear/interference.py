@@ -93,6 +93,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         frames[0].annotate(name, at, (0, 5), textcoords="offset points", ha="right")
     frames[0].set(ylabel="decay rate of the cosine", ylim=(0, 1.3 * frames[0].get_ylim()[1]))
     frames[0].set_xlim(0, end)
+    style.note(frames[-1], f"simulations are drawn until\nthe cosine is {FLOOR:g} of its start")
     ax.set_title("Cosines decay at the sum of squared norms")
 
 
@@ -154,7 +155,7 @@ def panel_c(results: Results, ax: Axes) -> None:
             va="bottom" if up > 0 else "top",
         )  # fmt: skip
     two = float(pair.get("metrics", "first_order_error").median())
-    style.note(ax, f"two modes: median {two:.1%}", "lower right")
+    style.note_at(ax, f"with two modes:\noff by {two:.1%} (median)", (0, 0), (6, 0), va="center")
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))
     ax.set_title("Among six modes the sum is off")

@@ -71,8 +71,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         frame.set_xlabel("input mode" if name.startswith("in ") else "input")
     frames[0].set_ylabel("output")
     frames[-1].set_ylabel("output mode")
-    bar = {"label": "correlation", "ticks": (-most, 0, most), "pad": 0.02}
-    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
+    bar = ax.figure.colorbar(shades, ax=frames.tolist(), ticks=(-most, 0, most), pad=0.02)
+    bar.ax.set_title("correlation", loc="left")
     ax.set_title("A rotated task is diagonal in its basis")
 
 

@@ -53,15 +53,23 @@ def panel_a(results: Results, ax: Axes) -> None:
 
     Property vectors, singular values and item vectors. The first mode is what all items share, the
     second tells animals from plants, the last ones the animals, and the plants, from each other.
-    Correlations and singular values are shares of the largest.
+    Correlations are over the variance of inputs. Singular values are written; their shades are
+    shares of the largest.
     """
     cell = results.cell("semantic_deep")
     data, modes = cell.data, cell.data.modes
     # entries on the edge between two colours have the same one on every machine
     u, v = (vectors.round(9) for vectors in signed_vectors(cell))
-    total, middle = data.sigma_yx / data.sigma_yx.max(), np.diag(modes.s) / modes.s[0]
-    symbols = (r"$\Sigma^{yx}$", "$=$ $U$", r"$\times$ $S$", r"$\times$ $V^T$")
-    axes = draw_decomposition(ax, cell, (total, u, middle, v.T), symbols, data.output_names)
+    values = cell.target.values  # singular values over the variance of inputs
+    total = data.sigma_yx * values[0] / modes.s[0]
+    symbols = (
+        r"$\Sigma^{yx}$ over input variance",
+        "$=$ $U$",
+        r"$\times$ $S$ (values written)",
+        r"$\times$ $V^T$",
+    )
+    matrices = (total, u, np.diag(values), v.T)
+    axes = draw_decomposition(ax, cell, matrices, symbols, data.output_names)
     for part in axes[1:3]:
         part.set_xlabel("mode")
     ax.set_title("Singular modes are distinctions, from broad to narrow")
@@ -82,7 +90,8 @@ def panel_b(results: Results, ax: Axes) -> None:
         shades = style.heat(frame, outputs[stage].values.T, -1, 1, rows, data.item_names)
         frame.set_title(rf"$t$ = {time:.3g} $\tau$", loc="center")
         frame.spines[["top", "right"]].set_visible(True)
-    ax.figure.colorbar(shades, ax=frames.tolist(), label="output", ticks=(-1, 0, 1), pad=0.02)
+    bar = ax.figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), pad=0.02)
+    bar.ax.set_title("output", loc="left")
     ax.set_title("A network learns broad distinctions first")
 
 

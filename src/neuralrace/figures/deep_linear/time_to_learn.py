@@ -109,8 +109,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     # Above the line of the smallest start, which it would else meet at its end.
     inverse = 1.3 * predicted.isel(init_scale=smallest, mode=0) * s[0] / s
     ax.plot(s, inverse, **style.GUIDE)
-    at = (float(s[0]), float(inverse[0]))
-    ax.annotate(r"$\propto 1/s$", at, (4, 5), textcoords="offset points", color="0.4")
+    ends.append((float(inverse[0]), r"$\propto 1/s$", "0.4"))
+    name = f"summary,\nfor {scales[smallest]:g}"
+    ends.append((float(written.isel(init_scale=smallest, mode=0)), name, "0.35"))
     ax.set(xscale="log", yscale="log", ylabel=r"time to $s/2$ (units of $\tau$)")
     ax.set_xlabel("singular value $s$")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])

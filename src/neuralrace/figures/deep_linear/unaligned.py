@@ -21,7 +21,6 @@ from xarray import ufuncs
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_modes
 from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
@@ -54,7 +53,7 @@ NOTE = {"fontsize": 6.5, "bbox": {"facecolor": "white", "edgecolor": "none", "pa
 def legend(results: Results) -> style.Handles:
     """Modes by strength."""
     theory = style.handle("gradient flow", **style.THEORY)
-    return [*style.mode_handles(finest(results, "unaligned").strength), style.BAND, theory]
+    return [*style.mode_handles(finest(results, "unaligned").strength), theory]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -101,7 +100,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     r"""Difference over sum of the vectors (sum over difference where :math:`s < 0`) over time.
 
     From the smaller start. Dashed, its law of decay, :math:`-2\int(|s| - |a \cdot b|)dt` in the
-    logarithm, integrated along the same runs. Mean and range over 10 runs.
+    logarithm, integrated along the same runs. Means and ranges (thin) over 10 runs. Vectors that
+    differ at the start still do at the end, which is the plateau.
     """
     cell = finest(results, "unaligned")
     time, sign = cell.flow_time, np.sign(cell.strength)
@@ -110,12 +110,20 @@ def panel_b(results: Results, ax: Axes) -> None:
     rate = (abs(cell.strength) - sign * (total**2 - difference**2) / 4).transpose(*total.dims)
     axis = rate.get_axis_num("time")
     fall = rate.copy(data=cumulative_simpson(rate.values, x=time.values, axis=axis, initial=0))
-    draw_modes(ax, cell, ufuncs.log(ratio), ufuncs.log(ratio.isel(time=0)) - 2 * fall)
+    curves = ufuncs.log(ratio)
+    theory = (curves.isel(time=0) - 2 * fall).mean("seed")
+    for mode, colour in style.mode_colours(cell.strength).items():
+        own = curves.sel(mode=mode)
+        ax.plot(time, own.mean("seed"), color=colour, **style.SIMULATION)
+        for edge in (own.min("seed"), own.max("seed")):  # bands of three modes would merge
+            ax.plot(time, edge, color=colour, linewidth=0.6)
+        ax.plot(time, theory.sel(mode=mode), **style.THEORY)
     ax.set(xlabel=style.FLOW_TIME, ylabel=r"$\log(|a - b|/|a + b|)$")
-    ax.set_xlim(0, style.settling_time(ufuncs.log(ratio), time))
+    ax.set_xlim(0, style.settling_time(curves, time))
+    ax.set_ylim(ax.get_ylim()[0] - 1.5, None)
     slope = float(cell.get("metrics", "log_ratio_slope").mean())
-    note = f"slope over theory: {slope / 2:.3f}"
-    style.note(ax, note)
+    style.note(ax, f"slope over theory: {slope / 2:.3f}\nthin: range of 10 runs")
+    style.note(ax, "plateaus: never quite equal", "lower right")
     ax.set_title("Vectors align at the rate of theory")
 
 

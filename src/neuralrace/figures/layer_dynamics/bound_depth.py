@@ -162,6 +162,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     parts[0].set_ylabel(r"$|\prod W|$ over $|\Sigma^{yx}|$")
     parts[1].tick_params(labelleft=False)
     style.note(parts[1], f"waiting: below {LOW:.0%}", "lower right")
+    style.note(parts[0], "curves: median\nrun of 60", "upper left")
     ax.set_title("Only the printed variance makes deep networks wait")
 
 
@@ -175,6 +176,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set(ylabel="time waiting", ylim=(-0.02, 1.15 * ax.get_ylim()[1]))
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     ax.tick_params(labelbottom=False)
+    style.note(ax, "means of\n60 runs", "upper left")
     ax.set_title("Printed variance: deeper waits longer")
 
 
@@ -184,6 +186,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     _by_depth(results, ax, "peak_growth")
     ax.set(xlabel="layers", ylabel="largest rate", ylim=(0, 1.15 * ax.get_ylim()[1]))
+    style.note(ax, "means of\n60 runs", "upper left")
     ax.set_title("The largest rate grows with depth")
 
 

@@ -27,7 +27,10 @@ DIAGONAL: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 0.
 """Outline of diagonal entries of a change."""
 HIGH = (0.1, 0.2, 0.5)
 LOW = (2e-5, 4e-3)
-"""Both parts of the axis of drifts: ticks of the upper one, ends of the lower one."""
+"""Both parts of the axis of drifts: start and ticks of the upper one, ends of the lower one."""
+BREAK: dict[str, Any] = {"marker": [(-1, -0.6), (1, 0.6)], "markersize": 8, "linestyle": ""}
+BREAK |= {"color": "black", "markeredgewidth": 0.8, "clip_on": False}
+"""Slash at the end of a part of that axis."""
 ROUNDING = 1e-12
 """Gap of rates over the rates below which it is a rounding error."""
 DRIFTS = {
@@ -111,9 +114,12 @@ def panel_c(results: Results, ax: Axes) -> None:
     for part in (above, below):
         style.loglog(part, [min(rates), max(rates)])
     style.note(below, "bars: range of\n20 runs (linear)\nor 10 (ReLU)", "lower left")
-    above.tick_params(labelbottom=False)
+    above.tick_params(which="both", bottom=False, labelbottom=False)
+    above.spines["bottom"].set_visible(False)
+    for part, end in ((above, 0), (below, 1)):
+        part.plot([0], [end], transform=part.transAxes, **BREAK)
     above.set_ylim(HIGH[0], HIGH[-1])
-    above.set_yticks(HIGH, [f"{tick:g}" for tick in HIGH])
+    above.set_yticks(HIGH[1:], [f"{tick:g}" for tick in HIGH[1:]])
     above.set_yticks([], minor=True)
     below.set(xlabel="learning rate", ylabel="drift over squared norms", ylim=LOW)
     ax.set_title("Only off-diagonal drift remains")

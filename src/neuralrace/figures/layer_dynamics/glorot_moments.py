@@ -111,7 +111,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         ],
         loc="upper center",
     )
-    ax.set_title("The mean of $|C|_F^2$ is not zero")
+    ax.set_title("The mean of $|C|_F^2$ follows a formula")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

@@ -51,7 +51,7 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Ratio of the larger to the smaller of two layers in each of three modes, from three scales of
     the start: weights below, near and above those that are learned. Lines are means over 5 runs;
-    dashed is eq. 13.
+    dashed is eq. 13. Lines of weaker modes are thinner, as two coincide.
     """
     cell = results.cell("unequal_layers")
     encoder, decoder, _ = vectors(cell)
@@ -64,9 +64,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     scales = ratios["init_scale"].values
     frames = style.split(ax, 1, len(scales), sharex=True, sharey=True, wspace=0.06)[0]
     for frame, scale in zip(frames, scales, strict=True):
-        for mode, colour in colours.items():
+        for size, (mode, colour) in zip(SIZES, colours.items(), strict=False):
             at = {"init_scale": scale, "mode": mode}
-            frame.plot(time, ratios.sel(at).mean("seed"), **line(colour, 2.2))
+            frame.plot(time, ratios.sel(at).mean("seed"), **line(colour, 0.6 * size))
             frame.plot(time, theory.sel(at).mean("seed"), **style.THEORY)
         frame.axhline(1, **style.PAPER)
         frame.set_title(f"init scale {scale:g}", loc="center")

@@ -7,19 +7,16 @@ gradient flow conserves are differences of squared norms (dashed). So it is with
 layers (c). In all but a few runs no layer is half of the mean growth away from it.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.layers import (
     VARIANCES,
     depth,
     label,
-    label_layers,
     line,
     networks,
     unit_scale,
@@ -65,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same from the variance of Glorot and Bengio."""
-    label_layers(ax, *_norms(results, "growth_standard", ax))
+    _norms(results, "growth_standard", ax)
     ax.set_title("Glorot and Bengio: smaller norms grow more")
 
 
@@ -96,14 +93,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_title("Printed variance: more alike at every depth")
 
 
-def _norms(
-    results: Results, experiment: str, ax: Axes
-) -> tuple[xr.DataArray, Sequence[style.Colour]]:
-    """Draws norms of the deepest network over time in one run, and what conservation gives.
-
-    Returns:
-        The norms at the end of the axis, (layer), and the colour of each.
-    """
+def _norms(results: Results, experiment: str, ax: Axes) -> None:
+    """Draws norms of the deepest network over time in one run, and what conservation gives."""
     cell = networks(results, experiment)[-1]
     at = unit_scale(cell)
     off = cell.get("metrics", "norm_growth_deviation").isel(at).max("layer")
@@ -125,4 +116,6 @@ def _norms(
     ax.set(xlabel=style.FLOW_TIME, ylabel="layer norm $|W|$")
     margin = 0.1 * float(norms.max() - norms.min())
     ax.set(xlim=(0, end), ylim=(float(norms.min()) - margin, float(norms.max()) + margin))
-    return norms.isel(time=int(np.searchsorted(time.values, end)) - 1), colours
+    last = norms.isel(time=int(np.searchsorted(time.values, end)) - 1)
+    names = [f"layer {layer}" for layer in layers]
+    label_ends(ax, zip(last.values.tolist(), names, colours, strict=True))

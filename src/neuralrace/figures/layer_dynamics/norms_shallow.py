@@ -25,6 +25,8 @@ FIRST, SECOND, PRODUCT, NORMS, TARGET = (style.categorical(index) for index in (
 """Colours of the paper: norms of both layers, of their product, their product, and the target."""
 TICKS = (0.5, 1, 2, 5, 10, 20)
 """Ticks of the norms."""
+LEAST: dict[str, Any] = {"marker": "o", "markersize": 4, "clip_on": False, "zorder": 4}
+"""Dot at the least of a curve."""
 
 
 @Figure(
@@ -112,7 +114,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     r"""What the constants of eq. 17 are the least of: :math:`|\Sigma|/|P|` for
     :math:`\kappa_1` and :math:`|P|/U` for :math:`\kappa_2`, with the product :math:`P = W_2W_1` and
     the strength :math:`U`, the square of the largest norm and the gap; mean and range over 60 runs.
-    Dotted are the values that the paper reads.
+    Dots are the least of the means; dotted are the values that the paper reads.
     """
     cell = networks(results, "growth")[0]
     time, target = cell.flow_time, np.linalg.norm(cell.data.sigma_yx)
@@ -127,7 +129,14 @@ def panel_c(results: Results, ax: Axes) -> None:
         props: dict[str, Any] = {"color": colour}
         style.over_seeds(ax, time, ratio, **props)
         ax.axhline(quoted, **style.PAPER)
+        mean = ratio.where(time <= end).mean("seed")
+        least = mean.isel(time=int(mean.argmin("time")))
+        at = (float(least["flow_time"]), float(least))
+        ax.plot(*at, color=colour, **LEAST)
         up = quoted == QUOTED_KAPPA1
+        place = {"ha": "right", "va": "bottom"} if up else {"ha": "left", "va": "top"}
+        shift = (-2, 5) if up else (5, -3)
+        style.note_at(ax, f"least: {at[1]:.2f}", at, shift, color=colour, **place)
         style.note(ax, name, "upper right" if up else "lower right", color=colour)
         label(ax, end, quoted, f"Basu et al.: {quoted:g}", "0.35", 3 if up else -3)
     ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end), ylim=(0.02, 30))

@@ -102,8 +102,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     )
     ends: list[tuple[float, str, style.Colour | str]] = []
     for values, name, colour in (
-        (gap / gap.max("time"), "gap over\nits peak", "0.45"),
-        (relative, "gap over\nthe rates", style.COLOURS["relu"]),
+        (gap / gap.max("time"), "absolute\n(over its peak)", "0.45"),
+        (relative, "relative\n(over the rates)", style.COLOURS["relu"]),
     ):
         style.over_seeds(ax, gap["time"], values.stack(seed=("run", "pair")), color=colour)
         ends.append((float(values.isel(time=-1).mean()), name, colour))

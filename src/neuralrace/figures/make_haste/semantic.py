@@ -54,7 +54,6 @@ def panel_a(results: Results, ax: Axes) -> None:
     data, modes = cell.data, cell.data.modes
     u, v = signed_vectors(cell)
     values = cell.target.values  # singular values over the variance of inputs
-    shares = values / values[0]  # all other entries are at most 1
     total = data.sigma_yx * values[0] / modes.s[0]
     symbols = (
         r"$\Sigma^{yx}$ over input variance",
@@ -62,10 +61,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         r"$\times$ $S$ (values written)",
         r"$\times$ $V^T$",
     )
-    matrices = (total, u, np.diag(shares), v.T)
+    matrices = (total, u, np.diag(values), v.T)
     axes = draw_decomposition(ax, cell, matrices, symbols, data.output_names)
-    for mode, (value, share) in enumerate(zip(values, shares, strict=True)):
-        style.write_entry(axes[2], axes[2].images[0], (mode, mode), share, f"{value:.3g}")
     for part in axes[1:3]:
         part.set_xlabel("mode")
     ax.set_title("A hierarchy splits into modes, level by level")
@@ -89,7 +86,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         cell = results.cell(experiment)
         loss = draw_relative_loss(ax, cell, props, {solution: style.THEORY}).mean("seed")
         time = float(cell.flow_time[int((loss > level).sum()) - 1])
-        ax.annotate(name, (time, level), (6, 5), textcoords="offset points", va="center", **props)
+        style.note_at(ax, name, (time, level), (6, 5), va="center", **props)
     ax.set(xlabel=SHORT, ylim=(0, None))
     _same_clock(results, ax)
     ax.set_title("Only depth makes stages")

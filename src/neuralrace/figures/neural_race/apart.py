@@ -44,7 +44,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     domains.draw_mask(ax, results.cell("pathways_apart"))
     ax.set_box_aspect(1)
     inside = {"xycoords": "axes fraction", "ha": "center", "va": "center"}
-    style.note(ax, "dark: trained\nlight: never seen", (0.72, 0.75), (0, 0), **inside)
+    style.note_at(ax, "dark: trained\nlight: never seen", (0.72, 0.75), (0, 0), **inside)
     ax.set_title("Far domains share no trained output")
 
 
@@ -86,9 +86,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     style.named_columns(ax, [str(count) if count else "none" for count in counts])
     below = {"xycoords": ax.get_yaxis_transform(), "va": "top"}
     text = "same item, two domains\n(dots: runs, bars: medians)"
-    style.note(ax, text, (0, least), (4, 0), **below)
+    style.note_at(ax, text, (0, least), (4, 0), **below)
     at = (1, float(within.min()))
-    style.note(ax, "different items, one domain", at, (-1, -2), ha="right", **below)
+    style.note_at(ax, "different items, one domain", at, (-1, -2), ha="right", **below)
     ax.set(xlabel="trained outputs in common", ylabel="cosine", yticks=np.linspace(0, 1, 5))
     ax.set_title("Alike even without a trained output in common")
 
@@ -111,7 +111,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(yscale="log", ylabel="relative error")
     text = "band, thin lines:\nranges of ten runs"
-    style.note(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
+    style.note_at(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
     label_ends(ax, ends)
     ax.set_title("Untrained pairs are answered too")
 

@@ -44,31 +44,29 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Singular value decomposition of the task.
+    """Singular value decomposition of the task, over the variance of inputs.
 
-    Matrices other than the orthogonal ones are shares of their largest entry.
+    Singular values are written; their shades are shares of the largest.
     """
-    data = results.cell(DEEP[0]).data
-    u, v = signed_vectors(results.cell(DEEP[0]))
-    matrices = (
-        data.sigma_yx / data.sigma_yx.max(),
-        u,
-        np.diag(data.modes.s) / data.modes.s[0],
-        v.T,
-    )
-    _draw(ax, results.cell(DEEP[0]), matrices, (r"$\Sigma^{yx}$", "S"))
+    cell = results.cell(DEEP[0])
+    u, v = signed_vectors(cell)
+    values = cell.target.values  # singular values over the variance of inputs
+    total = cell.data.sigma_yx * values[0] / cell.data.modes.s[0]
+    matrices = (total, u, np.diag(values), v.T)
+    _draw(ax, cell, matrices, (r"$\Sigma^{yx}$ / variance", "S"))
     ax.set_title("The task is a sum of modes")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """What the network has of them when half is learned: its map in the same basis.
 
-    It is the mean over runs, as shares of the largest entries that are learned in the end.
+    It is the mean over runs. Strengths are written; their shades are shares of the largest that is
+    learned in the end.
     """
     cell = results.cell(DEEP[0])
-    maps, strength, _, end = _half(cell)
+    maps, strength, _ = _half(cell)
     u, v = signed_vectors(cell)
-    matrices = (maps / ((u * end) @ v.T).max(), u, strength / end[0], v.T)
+    matrices = (maps, u, strength, v.T)
     _draw(ax, cell, matrices, ("$W_2W_1$", "A(t)"))
     ax.set_title("Half way, the strongest modes come first")
 
@@ -78,7 +76,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     _curves(ax, results, *DEEP)
     when = _half(results.cell(DEEP[0]))[2]
     ax.axvline(when, **style.GUIDE)
-    style.note(ax, "time of b", (when, 0.82), (3, 0), xycoords=ax.get_xaxis_transform(), va="top")
+    style.note_at(
+        ax, "time of b", (when, 0.82), (3, 0), xycoords=ax.get_xaxis_transform(), va="top"
+    )
     ax.set_title("One hidden layer: one by one")
 
 
@@ -135,11 +135,11 @@ def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
     label_ends(ax, ends)
 
 
-def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float]:
     """The network when half is learned.
 
     Returns:
-        Its map, the map in the basis of the modes, the flow time, and the strengths at convergence.
+        Its map, the map in the basis of the modes, and the flow time.
     """
     u, v = signed_vectors(cell)
     outputs = smallest_scale(cell.get("trajectory", "outputs")).mean("seed")
@@ -147,4 +147,4 @@ def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]
     maps = outputs.transpose("snapshot", "output", "sample").values
     strength, end = u.T @ maps @ v, cell.data.modes.s / cell.data.modes.d
     half = int(abs(np.trace(strength, axis1=-2, axis2=-1) - end.sum() / 2).argmin())
-    return maps[half], strength[half], float(cell.trajectory["snapshot_flow_time"][half]), end
+    return maps[half], strength[half], float(cell.trajectory["snapshot_flow_time"][half])

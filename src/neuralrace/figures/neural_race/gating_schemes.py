@@ -111,7 +111,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         part.set_title(name, loc="center")
     points = [f"{n}: ({one:+.0f}, {two:+.0f})" for n, (one, two) in enumerate(cell.data.x, 1)]
     text = "\n".join(["examples of XoR", *points])
-    style.note(axes[0], text, (0.5, 0.02), (0, 0), xycoords="axes fraction", ha="center")
+    style.note_at(axes[0], text, (0.5, 0.02), (0, 0), xycoords="axes fraction", ha="center")
     ax.set_title("Gates open always, by half-space or example")
 
 

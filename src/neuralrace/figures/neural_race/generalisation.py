@@ -47,7 +47,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.axhline(1, **style.GUIDE)
     style.name_level(ax, 1, "answering zero")
     inside = {"xycoords": "axes fraction", "ha": "right"}
-    style.note(ax, "markers: means\nbars: ranges", (1, 0.25), (-1, 0), **inside)
+    style.note_at(ax, "markers: means\nbars: ranges", (1, 0.25), (-1, 0), **inside)
     ax.set_ylim(top=max(1.5, ax.get_ylim()[1]))
     ax.yaxis.set_major_locator(MultipleLocator(0.5))
     ax.set_title("Untrained pairs are answered from 40% on")
@@ -71,7 +71,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.axhline(SMALL, **style.GUIDE)
     style.name_level(ax, SMALL, "a tenth: failure above")
     inside = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
-    style.note(ax, "dots: runs\nlines: medians", (1, 0.76), (-1, 0), **inside)
+    style.note_at(ax, "dots: runs\nlines: medians", (1, 0.76), (-1, 0), **inside)
     domains.draw_paper_share(ax)
     ax.set(yscale="log", ylabel="relative error", xlabel=domains.PARTNER_LABEL)
     ax.set_ylim(top=max(5, ax.get_ylim()[1]))

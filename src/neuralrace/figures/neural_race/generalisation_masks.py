@@ -78,7 +78,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_xlabel("trained partners, $K$")
     ax.xaxis.set_major_locator(MultipleLocator(2))
     _draw_small(ax)
-    style.note(ax, "dots: runs\nlines: medians", (0, 0), (4, 4), xycoords="axes fraction")
+    style.note_at(ax, "dots: runs\nlines: medians", (0, 0), (4, 4), xycoords="axes fraction")
     ax.set_title("More domains need more partners")
 
 

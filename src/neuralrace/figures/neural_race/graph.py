@@ -103,13 +103,13 @@ def panel_b(results: Results, ax: Axes) -> None:
         text = f"init scale\n{scale:g}" if last else f"init scale {scale:g}"
         place = {"color": colour, "ha": "right" if last else "left", "va": "top"}
         beside = (-6 if last else 6, 0)
-        style.note(ax, text, (float(cell.flow_time[reached]), level), beside, **place)
+        style.note_at(ax, text, (float(cell.flow_time[reached]), level), beside, **place)
     same = max(
         float(_distance(cell, one, other).max())
         for one, other in (("gated_flow", "reduction"), (None, "reduction_descent"))
     )
     text = "with equal steps " + ("they coincide" if same < ROUNDING else f"{same:.0e} apart")
-    style.note(ax, text, (1, 0.97), (0, 0), xycoords="axes fraction", ha="right", va="top")
+    style.note_at(ax, text, (1, 0.97), (0, 0), xycoords="axes fraction", ha="right", va="top")
     ax.set_title("The loss follows the reduction")
 
 
@@ -130,7 +130,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     label_ends(ax, ends)
     half, whole = (float(c.get("metrics", "discretisation_error").mean()) for c in (finer, cell))
     text = f"half the step: {half / whole:.2f} of the distance"
-    style.note(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
+    style.note_at(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
     ax.set_title("Half the step, half the distance")
 
 

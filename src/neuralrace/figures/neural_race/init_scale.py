@@ -70,7 +70,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         mean = values.mean("seed")
         reached = np.flatnonzero(mean.values < level)
         if len(reached):
-            style.note(ax, name, (float(cell.flow_time[int(reached[0])]), level), color=colour)
+            style.note_at(ax, name, (float(cell.flow_time[int(reached[0])]), level), color=colour)
         else:
             ends.append((float(mean[-1]), name, colour))
     label_ends(ax, ends)
@@ -93,10 +93,12 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.plot(at, [domains.FLOOR] * len(at), **off_axis)
         if len(at):
             text = rf"below $10^{{{np.log10(domains.FLOOR):.0f}}}$"
-            style.note(ax, text, (at[-1], domains.FLOOR), (2, 6), color=props["color"], ha="right")
+            style.note_at(
+                ax, text, (at[-1], domains.FLOOR), (2, 6), color=props["color"], ha="right"
+            )
         middle = (len(error) - 1) // 2
         beside = float(error["init_scale"][middle]), float(error[middle].mean().clip(domains.FLOOR))
-        style.note(ax, f"{name}\npairs", beside, (7, -2), color=props["color"], va="center")
+        style.note_at(ax, f"{name}\npairs", beside, (7, -2), color=props["color"], va="center")
     ax.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
     ax.xaxis.set_major_locator(MultipleLocator(0.5))
     ax.set_title("Small weights transfer")
@@ -113,8 +115,10 @@ def panel_c(results: Results, ax: Axes) -> None:
     below.xaxis.set_major_locator(MultipleLocator(0.5))
     above.yaxis.set_major_locator(MultipleLocator(1))
     above.set_ylabel("drops of\nthe loss")
-    style.note(below, "1: exponential decay", (0, 1), (3, 0), xycoords=below.get_yaxis_transform())
-    style.note(above, "bars: ranges", (1, 1), (0, 0), **IN_CORNER)
+    style.note_at(
+        below, "1: exponential decay", (0, 1), (3, 0), xycoords=below.get_yaxis_transform()
+    )
+    style.note_at(above, "bars: ranges", (1, 1), (0, 0), **IN_CORNER)
     below.set(ylabel="initial over\nlargest rate", ylim=(-0.05, 1.1), xlabel=SCALE)
     ax.set_title("Large weights learn without stages")
 

@@ -98,10 +98,10 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
             low, high = _draw_seeds(ax, row, error.values, props)
             if not row and name == "trained":
                 place: dict[str, Any] = {"color": props["color"], "ha": "center", "va": "bottom"}
-                style.note(ax, "trained pairs", (float(error.mean()), -0.5), (0, 0), **place)
+                style.note_at(ax, "trained pairs", (float(error.mean()), -0.5), (0, 0), **place)
             elif not row:
                 place = {"color": props["color"], "va": "center"}
-                style.note(ax, "untrained\npairs", (float(error.max()), 0), (6, 0), **place)
+                style.note_at(ax, "untrained\npairs", (float(error.max()), 0), (6, 0), **place)
             if name == "untrained":
                 seeds.setdefault(cell.spec.dataset.inputs, []).append(error.values)
                 as_they_are += [low, high] if cell.spec.dataset.inputs == "identity" else []
@@ -109,7 +109,7 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
         ax.plot([floor, floor], [row - 0.45, row + 0.45], **style.GUIDE)
     if as_they_are:
         ax.axvspan(min(as_they_are), max(as_they_are), zorder=0, **SHADE)
-    style.note(ax, "least squares", (floor, len(cells) - 0.45), va="bottom")
+    style.note_at(ax, "least squares", (floor, len(cells) - 0.45), va="bottom")
     key = f"dots: seeds; bars: means with {CONFIDENCE:.0%} intervals"
     if {"identity", "rotation"} <= set(seeds):
         more = np.mean(seeds["rotation"], axis=0) - np.mean(seeds["identity"], axis=0)
@@ -129,7 +129,7 @@ def _name_groups(ax: Axes, cells: list[CellResults]) -> None:
         first, last = group[0], group[-1]
         beside: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "color": "black"}
         beside |= {"ha": "right", "va": "center"}
-        style.note(ax, INPUTS[inputs], (0, (first + last) / 2), (-72, 0), **beside)
+        style.note_at(ax, INPUTS[inputs], (0, (first + last) / 2), (-72, 0), **beside)
         if first:
             ax.axhline(first - 0.5, **style.GUIDE | {"linewidth": 0.5})
 

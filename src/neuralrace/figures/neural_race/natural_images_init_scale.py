@@ -71,8 +71,8 @@ def panel_a(results: Results, ax: Axes) -> None:
                 part.axvspan(*gap, color="0.93", linewidth=0, zorder=0)
     parts[0].set_xlim(low, high)
     (share,) = {domains.partner_share(cell) for cell in results.cells(LEARNING[0][1])}
-    style.note(parts[0], f"{share:.0%} of pairs trained", (low, 0.5))
-    style.note(parts[0], "grey: not run", (low, 0.5), (4, -10))
+    style.note_at(parts[0], f"{share:.0%} of pairs trained", (low, 0.5))
+    style.note_at(parts[0], "grey: not run", (low, 0.5), (4, -10))
     ax.set_title("Large weights hurt transfer, most with cross-entropy")
 
 

@@ -92,12 +92,14 @@ def panel_a(results: Results, ax: Axes) -> None:
         shift = 7 if end == "left" else -5, 0
         ax.annotate(text, at, shift, color=props["color"], **beside)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
-    style.note(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
+    style.note_at(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     name = f"Saxe et al.: {domains.PAPER_SHARE:.0%}"
-    style.note(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
+    style.note_at(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
     right: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right"}
-    style.note(ax, "small: runs\nlines: medians\nopen: below the axis", (1, 0), (-2, 22), **right)
+    style.note_at(
+        ax, "small: runs\nlines: medians\nopen: below the axis", (1, 0), (-2, 22), **right
+    )
     ax.set_xlabel("trained share of output domains, $K/M$")
     ax.set_ylabel("explained power,\nuntrained over trained")
     ax.set(xlim=SHARES, ylim=(LEAST, 1.08))

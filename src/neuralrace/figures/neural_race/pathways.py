@@ -148,7 +148,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         text = f"{name}: zero" if exact else name
         look = {"color": props["color"], "xycoords": "axes fraction", "va": "top"}
         aligned, line = ("left", 0) if name == "random start" else ("right", 1)
-        style.note(off, text, (0.99 if line else 0.2, 0.95), (0, 0), ha=aligned, **look)
+        style.note_at(off, text, (0.99 if line else 0.2, 0.95), (0, 0), ha=aligned, **look)
         whole.plot([], [], **RUN | props, label=name)
     ratio = results.cell("pathways").get(
         "metrics", "loss_half_time_over_predicted", solution="routing_race"
@@ -191,11 +191,11 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.locator_params(axis="y", nbins=6)  # whatever the height, which the layout changes
     text = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
     right: dict[str, Any] = {"ha": "right", "color": domains.LAYERS["hidden matrix"]["color"]}
-    style.note(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
+    style.note_at(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
     for name, up in (("output matrices", 4), ("input matrices", 13)):
         text = f"{name.split()[0]} ({'thin' if name in THIN else 'wide'})"
         right["color"] = domains.LAYERS[name]["color"]
-        style.note(ax, text, (1, 0), (-2, up), xycoords="axes fraction", **right)
+        style.note_at(ax, text, (1, 0), (-2, up), xycoords="axes fraction", **right)
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
     ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
 

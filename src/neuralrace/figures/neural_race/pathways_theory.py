@@ -83,9 +83,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     modes = style.mode_colours(cell.strength)
     values = ratio.isel(init_scale=0).sel(mode=list(modes))
     ax.axhline(1, **style.THEORY)
-    style.note(ax, "theory", (0, 1), (3, -3), xycoords=ax.get_yaxis_transform(), va="top")
+    style.note_at(ax, "theory", (0, 1), (3, -3), xycoords=ax.get_yaxis_transform(), va="top")
     corner: dict[str, Any] = {"xycoords": "axes fraction", "va": "top"}
-    style.note(ax, "dots: runs, bars: medians", (0, 1), (3, 0), **corner)
+    style.note_at(ax, "dots: runs, bars: medians", (0, 1), (3, 0), **corner)
     for mode, colour in modes.items():
         dots = {"marker": "o", "color": colour, "alpha": 0.7}
         if (learned := values.sel(mode=mode).dropna("seed")).size:
@@ -145,7 +145,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         # the last mode is the slowest
         at = float(cell.flow_time[early["time"]]), float(share[early])
         place = {"ha": "center", "va": "bottom" if up > 0 else "top"}
-        style.note(ax, name.split()[0], at, (0, up), color=props["color"], **place)
+        style.note_at(ax, name.split()[0], at, (0, up), color=props["color"], **place)
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ax.set(ylabel="share of final value", ylim=(0, None))
     faster = float(cell.get("metrics", "hidden_over_input_speed").mean())

@@ -51,7 +51,7 @@ def panel_a(results: Results, ax: Axes) -> None:
                 style.write_entry(ax, image, (row, column), share, text)
     text = "numbers: pairs $P$;\n$K$ is at most $M$;\nabove the line\n"
     text += "the shared one wins,\nbelow dedicated ones"
-    style.note(ax, text, (0, 1), (5, -5), xycoords="axes fraction", va="top")
+    style.note_at(ax, text, (0, 1), (5, -5), xycoords="axes fraction", va="top")
     equal = equal_partners(cells)
     rows = maps.position(table, "y", list(equal.values()))
     middles = np.arange(len(equal))

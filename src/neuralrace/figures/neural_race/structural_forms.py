@@ -104,7 +104,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         paths = scaled_to_plane(np.sqrt(squares), start - start.mean(axis=0))
         _draw_development(part, paths, style.sequential(dataset.items))
     above: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
-    style.note(axes[0], "open: half way\nfilled: end", (1.1, 1), (0, 0), **above)
+    style.note_at(axes[0], "open: half way\nfilled: end", (1.1, 1), (0, 0), **above)
     ax.set_title("Representations come apart, broad before fine")
 
 
@@ -133,7 +133,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         for cell, _ in cells
     )
     inside: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
-    style.note(axes[0], "dark to light:\nmode 1 to last", (0.99, 0.97), (0, 0), **inside)
+    style.note_at(axes[0], "dark to light:\nmode 1 to last", (0.99, 0.97), (0, 0), **inside)
     middle = axes[len(axes) // 2]
     middle.set_xlabel(f"{middle.get_xlabel()}\n(all half times within {off:.0%})")
     ax.set_title("Modes are learned when the closed form says")

@@ -87,7 +87,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlabel="input 1, weight 1", ylabel="input 2, weight 2", aspect="equal")
     ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
     text = f"mean cosine to\nexamples: {float(cosine.mean()):.3f}"
-    style.note(ax, text, (0, ax.get_ylim()[0]), (0, 3), ha="center")
+    style.note_at(ax, text, (0, ax.get_ylim()[0]), (0, 3), ha="center")
     ax.set_title("Units lie along the four examples")
 
 
@@ -151,7 +151,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         off.append(float(unfitted.mean("seed")))
     style.slope_one(ax, rates, off[-1] * rates[0] / rates[-1])
     middle = (rates[0] * rates[-1]) ** 0.5
-    style.note(ax, "slope 1", (middle, off[-1] * middle / rates[-1]), (12, 0), va="top")
+    style.note_at(ax, "slope 1", (middle, off[-1] * middle / rates[-1]), (12, 0), va="top")
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
     order = f"unfitted theory (ten runs each): order {style.log_slope(rates, off):.2f}"

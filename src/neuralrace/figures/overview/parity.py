@@ -139,7 +139,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows.set_ylim(len(groups) - 0.4, 0.4 - max(heights, default=1))
     rows.axvspan(1 / CLOSE, CLOSE, color="0.9", zorder=0)
     rows.axvline(1, **style.GUIDE)
-    style.note(rows, "within a tenth", (CLOSE, 0.4 - max(heights, default=1)), va="top")
+    style.note_at(rows, "within a tenth", (CLOSE, 0.4 - max(heights, default=1)), va="top")
     for row, height, own in zip(middles, heights, groups.values(), strict=True):
         for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
             rows.plot(dot.ratio, row + height * shift, **papers[dot.paper], **DOTS)
@@ -148,7 +148,7 @@ def panel_b(results: Results, ax: Axes) -> None:
             side = -1 if furthest.ratio > 1 else 1
             place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 6}
             text = BROKEN.get(furthest.solution, "")
-            style.note(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
+            style.note_at(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
     high = max(high, 1 / low, 5.0)  # with room for names on either side

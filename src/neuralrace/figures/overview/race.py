@@ -70,6 +70,6 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_ylim(-0.05, max(1.2, ax.get_ylim()[1]))
     beside = {"untrained": ((domains.PAPER_SHARE, 0.5), (6, 0)), "trained": ((0.6, 0), (0, 7))}
     for name, (at, shift) in beside.items():
-        style.note(ax, f"{name} pairs", at, shift, color=domains.PAIRS[name]["color"])
+        style.note_at(ax, f"{name} pairs", at, shift, color=domains.PAIRS[name]["color"])
     ax.set_xlabel("trained share, $K/M$ (bars: ranges)")
     ax.set_title("Untrained pairs are answered from 40%")
