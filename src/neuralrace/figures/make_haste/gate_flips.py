@@ -86,7 +86,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     blocks.append(("fewer", np.flatnonzero(ends.sum(axis=1) < dataset.contexts - 1)))
     named = [(rows.mean(), name) for name, rows in blocks if len(rows) > LEAST_BLOCK * len(order)]
     parts[0].set_yticks([middle for middle, _ in named], [name for _, name in named])
-    parts[0].set_ylabel("hidden unit, by contexts\nthat it is open in at the end\n(white: gate closed)")
+    parts[0].set_ylabel("hidden unit, by contexts\nthat it is open in at the end\n"
+                        "(white: gate closed)")  # fmt: skip
     at = {"source": "training", "clusters": CLUSTERS}
     pathways, shares = (
         metric(cell, f"identified_{name}").sel(at).dropna("pathway", how="all").values
