@@ -44,6 +44,8 @@ FINE_LINE = {
 """Lines between blocks of matrices with small pixels."""
 FAMILY_COLOURS = (4, 0, 2, 5)
 """Indices of the categorical colours of the families q = 1, 2, 3, ..."""
+DIFFERENCE_STEP = 0.05
+"""The scale of differences of outputs is a multiple of this."""
 SAME_MODE = 0.1
 """Modes whose singular values differ by less than this share of the largest are drawn as one."""
 LEARNED = 1e-2
@@ -225,7 +227,7 @@ def draw_outputs(
     """Outputs of a ReLU network, of a gated network at the same losses, and their difference.
 
     Rows are samples, by context. Columns are properties, those that hold in all contexts first.
-    Differences have the scale of the outputs; the largest one is written at their colour bar.
+    The largest difference is written at their colour bar.
 
     Args:
         ax: axes of a panel, which are split into three rows and a column for each level.
@@ -240,12 +242,12 @@ def draw_outputs(
     pairs = [(outputs[m], outputs_at_loss(losses[m], *snapshots(*reln_run))) for m in moments]
     most = max(float(abs(one - other).max()) for one, other in pairs)
     least, highest = float(targets.min()), float(targets.max())
-    span = highest - least
+    limit = DIFFERENCE_STEP * (most // DIFFERENCE_STEP + 1)
     grid = style.split(ax, 3, len(moments), sharex=True, sharey=True)
     for column, moment, pair in zip(grid.T, moments, pairs, strict=True):
         for part, matrix in zip(column[:2], pair, strict=True):
             shades = style.heat(part, matrix, least, highest)
-        differences = style.heat(column[2], pair[0] - pair[1], -span, span)
+        differences = style.heat(column[2], pair[0] - pair[1], -limit, limit)
         column[0].set_title(f"loss {losses[moment]:.2f}", loc="center")
     blocks = block_sizes(dataset)
     names = ["all", *map(str, range(1, len(blocks)))]
@@ -263,7 +265,8 @@ def draw_outputs(
     )
     ax.figure.colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
     bar = ax.figure.colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
-    bar.set_label(f"at most {most:.2f}")
+    bar.set_ticks((-limit, 0, limit))
+    bar.set_label(f"difference\n(largest {most:.2f})")
 
 
 def block_sizes(dataset: Contextual) -> list[int]:

@@ -117,6 +117,28 @@ def draw_by_margin(
     ax.set_xlabel(LABEL)
 
 
+def name_scales(
+    ax: Axes, cells: Sequence[CellResults], values: Sequence[xr.DataArray], count: int
+) -> None:
+    """Writes the largest init scales beside their means, where these lie furthest apart.
+
+    Args:
+        ax: axes with the values.
+        cells: cells of a sweep over the margin.
+        values: (init_scale, seed), for each cell.
+        count: how many init scales are written, the largest first.
+    """
+    name = LogFormatterSciNotation()
+    means = [each.mean("seed") for each in values]
+    cell, mean = max(
+        zip(cells, means, strict=True), key=lambda pair: float(pair[1].max() - pair[1].min())
+    )
+    for scale, props in list(scale_styles(cell).items())[:count]:
+        at = (margin(cell), float(mean.sel(init_scale=scale)))
+        ax.annotate(name(scale), at, (11, 1), textcoords="offset points", fontsize=6.5,
+                    color=props["color"])  # fmt: skip
+
+
 def nearest(cells: Sequence[CellResults]) -> CellResults:
     """The cell whose margin is nearest to that of equal speed."""
     return min(cells, key=lambda cell: abs(margin(cell) - CROSSOVER))

@@ -47,8 +47,9 @@ HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
 )
 def legend(results: Results) -> style.Handles:
     """Shades; rows have names."""
-    shares = {"open share of a cluster: 0": 0.0, "0.5": 0.5, "1": 1.0}
+    shares = {"0": 0.0, "0.5": 0.5, "1": 1.0}
     return [
+        style.handle("open share of a cluster", linestyle=""),
         *(
             Patch(facecolor=str(1 - 0.65 * share), edgecolor="0.35", linewidth=0.5, label=name)
             for name, share in shares.items()
@@ -78,8 +79,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Four clusters of gates of the start; one of them is open nowhere and makes no pathway."""
     part = style.split(ax, 1)[0, 0]
     found = _draw_clusters(part, results.cell("contextual"), "start", 4)
-    count = "one pathway" if found.sum() == 1 else f"{found.sum()} pathways"
-    ax.set_title(f"At the start: {'all pathways' if found.all() else f'{count} only'}")
+    ax.set_title(f"Start: {found.sum()} of the paper's pathways")
 
 
 def _draw_clusters(

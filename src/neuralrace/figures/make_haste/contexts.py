@@ -53,22 +53,24 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Loss over initial loss; the text is the time of the ReLU network to 5% of the loss, over that
-    of the gated network. Theory is the closed form with the head start.
+    """Loss over initial loss; the text is the time of the ReLU network to 5% of the loss (grey
+    line), over that of the gated network. Theory is the closed form with the head start.
     """
     parts = style.split(ax, 1, len(EXPERIMENTS), sharey=True)[0]
     for part, (relu, reln) in zip(parts, _pairs(results), strict=True):
         draw_relative_loss(part, relu, contextual.RELU)
         solutions = {"staged_modes": style.PAPER, "head_start": style.THEORY}
         draw_relative_loss(part, reln, contextual.RELN, solutions)
-        part.set(xlim=(0, _end(relu)), ylim=(0, 1.05), ylabel="")
+        part.set(xlim=(0, _end(relu)), yscale="log", ylim=(0.01, 1.2), ylabel="")
+        part.axhline(LATE, **style.GUIDE)
         part.tick_params(labelbottom=False)
         part.set_title(f"{contextual.task(relu).contexts} contexts", loc="center")
         late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
         if np.isfinite(late / early):
             times = f"{late / early:.2f} times as long as the gated"
             text = f"to {LATE:.0%} the ReLU network takes\n{times}"
-            part.text(0.98, 0.6, text, ha="right", transform=part.transAxes, fontsize=6.5)
+            part.text(0.98, 0.97, text, ha="right", va="top", transform=part.transAxes,
+                      fontsize=6.5)  # fmt: skip
     parts[0].set_ylabel("loss over initial loss")
     ax.set_title("ReLU networks share early stages, then fall behind")
 

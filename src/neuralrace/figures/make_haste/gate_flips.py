@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
@@ -32,10 +31,10 @@ LEAST_BLOCK = 0.07
 """Least share of rows of a block that has a name."""
 CLUSTERS = 4
 FLIPS = {
-    "carried_gate_flip_fraction": "differ from\nthe start",
-    "recent_gate_flips": "flip within\n1/20 of\ntraining",
+    "carried_gate_flip_fraction": ("differ from\nthe start", "o"),
+    "recent_gate_flips": ("flip within\n1/20 of\ntraining", "^"),
 }
-"""Names of shares of gates."""
+"""Names and markers of shares of gates."""
 RELU = {"color": style.COLOURS["relu"]}
 FAINT = {"color": "0.78", "linewidth": 0.8, "alpha": 1.0}
 
@@ -56,8 +55,8 @@ FAINT = {"color": "0.78", "linewidth": 0.8, "alpha": 1.0}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Closed gates; units and lines are labelled."""
-    return [Patch(facecolor="white", edgecolor="0.2", linewidth=0.6, label="gate closed")]
+    """None: units and lines are labelled."""
+    return []
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -87,7 +86,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     blocks.append(("fewer", np.flatnonzero(ends.sum(axis=1) < dataset.contexts - 1)))
     named = [(rows.mean(), name) for name, rows in blocks if len(rows) > LEAST_BLOCK * len(order)]
     parts[0].set_yticks([middle for middle, _ in named], [name for _, name in named])
-    parts[0].set_ylabel("hidden unit, by contexts\nthat it is open in at the end")
+    parts[0].set_ylabel("hidden unit, by contexts\nthat it is open in at the end\n"
+                        "(white: gate closed)")  # fmt: skip
     at = {"source": "training", "clusters": CLUSTERS}
     pathways, shares = (
         metric(cell, f"identified_{name}").sel(at).dropna("pathway", how="all").values
@@ -139,13 +139,13 @@ def panel_c(results: Results, ax: Axes) -> None:
             flips = _flips(cell, name).mean("seed")
             ax.plot(flips["snapshot_flow_time"], flips, **FAINT)
     ends = []
-    for name, text in FLIPS.items():
+    for name, (text, marker) in FLIPS.items():
         flips = _flips(results.cell("contextual"), name)
         time, end = flips["snapshot_flow_time"], float(flips.isel(snapshot=-1).mean("seed"))
-        style.over_seeds(ax, time, flips, **RELU)
+        style.over_seeds(ax, time, flips, marker=marker, markersize=3, **RELU)
         ends.append((end, text, RELU["color"]))
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of gates", ylim=(0, None))
-    ax.set_xlim(0, float(time[-1]))
+    ax.set_xlim(float(ax.dataLim.x0), float(time[-1]))
     ax.text(0.98, 0.46, "pale grey: hierarchies in\nthree, four and five contexts", ha="right",
             transform=ax.transAxes, fontsize=6.5, color="0.35")  # fmt: skip
     label_ends(ax, ends)

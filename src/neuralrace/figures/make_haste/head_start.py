@@ -52,14 +52,8 @@ LATE = 0.05
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory, and markers of b and e."""
-    return [
-        style.handle("theory", **style.THEORY),
-        *(
-            style.handle(f"$C$ = {count}", linestyle="", markersize=6, **props)
-            for count, props in style.styled(_contexts(results))
-        ),
-    ]
+    """Theory; lines and markers are named in the panels."""
+    return [style.handle("theory", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -105,6 +99,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         q = np.linspace(0.1, 0.9, 60) * count
         guide = style.GUIDE | {"color": props["color"]}
         ax.plot(q / count, time * np.sqrt(last * (count - last) / (q * (count - q))), **guide)
+    ax.legend(loc="lower left")
     ax.set_ylabel(r"time to half of the loss ($\tau$)")
     ax.text(0.5, 0.9, r"thin: $\propto 1/\sqrt{q(C-q)}$, from $q = C-1$", color="0.35",
             ha="center", transform=ax.transAxes)  # fmt: skip
@@ -161,6 +156,7 @@ def panel_e(results: Results, ax: Axes) -> None:
             if len(numbers) == 1
         ])  # fmt: skip
     _draw_times(ax, _contexts(results), points)
+    ax.legend(loc="upper right")
     ax.set_ylabel(rf"time to {LATE:.0%} of the loss ($\tau$)")
     ax.set_title("Whole task: more contexts win")
 
@@ -191,7 +187,8 @@ def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Poi
     """
     for (count, props), own in zip(style.styled(contexts), points, strict=False):
         x = [q / count for q, _, _ in own]
-        style.point_series(ax, x, [times for _, times, _ in own], markersize=6, **props)
+        times = [times for _, times, _ in own]
+        style.point_series(ax, x, times, markersize=6, label=f"$C$ = {count}", **props)
         ax.plot(x, [time for _, _, time in own], **style.THEORY)
     ax.set(xlabel="share of contexts $q/C$", xlim=(0.1, 0.9))
     ax.set_ylim(0.8 * ax.dataLim.y0, 1.1 * ax.dataLim.y1)
@@ -208,7 +205,8 @@ def _props(numbers: contextual.Numbers) -> dict[str, Any]:
     """Line of a family; widths differ, so that lines under another one are visible."""
     return {
         "color": contextual.family_props(numbers)["color"],
-        "linewidth": 5.4 / numbers[0] ** 0.6,
+        "linewidth": 6.0 / numbers[0] ** 0.6,
+        "alpha": 0.85,
     }
 
 

@@ -83,12 +83,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cells = _cells(results)
     trained = list(map(contextual.candidate_names, cells))
-    rows = [[number for number in _families(cell) if (number,) in names]
-            for cell, names in zip(cells, trained, strict=True)]  # fmt: skip
+    rows = list(map(_families, cells))
     parts = _parts(cells, rows, ax)
     for part, cell, families, names in zip(parts, cells, rows, trained, strict=True):
         ratios = metric(cell, "imitation_time_ratio").sel(loss_level=LEVEL)
         for row, number in enumerate(families):
+            if (number,) not in names:
+                part.text(1.02, row, "not trained", va="center", color="0.4")
+                continue
             values = ratios.sel(candidate=names[number,])
             if values.isnull().all():
                 part.text(1.02, row, "never", va="center", color="0.4")

@@ -102,10 +102,11 @@ def panel_b(results: Results, ax: Axes) -> None:
     parts = style.split(ax, 1, len(gates))[0]
     for layer, (part, gate, share) in enumerate(zip(parts, gates, always, strict=True), start=1):
         draw_gates(part, gate[by_contexts(gate, contexts)[::EVERY]], cell)
-        part.set_title(f"layer {layer}:\n{share:.0%} always open", loc="center")
+        paper = "Jarvis et al.: 100%" if layer == 1 else ""
+        part.set_title(f"layer {layer}:\n{share:.0%} always open\n{paper}", loc="center")
         part.set(yticks=[], xlabel="sample, by context")
     parts[0].set_ylabel("hidden unit (white: closed)")
-    ax.set_title("Units of both layers close on some samples")
+    ax.set_title("Units of both layers close")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

@@ -27,13 +27,20 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
     "samples_gated": ("a pathway a sample", {"color": (0.15, 0.15, 0.15), "linewidth": 4.0}),
     "objects_gated": (
         "a pathway an object",
-        {"color": (0.5, 0.5, 0.5), "linewidth": 1.4, "alpha": 1.0},
+        {
+            "color": (0.5, 0.5, 0.5),
+            "linewidth": 1.4,
+            "alpha": 1.0,
+            "marker": "s",
+            "markersize": 4,
+            "markevery": 12,
+        },
     ),
 }
 """Names and lines of networks with other pathways, by experiment."""
 NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
     "a pathway a sample": (0.6, (6, 0), "left"),
-    "a pathway an object": (0.25, (5, 2), "left"),
+    "a pathway an object": (0.25, (9, 4), "left"),
     "gated, $q$ = 1": (0.06, (2, 5), "left"),
     "gated, $q$ = 2": (0.028, (-6, -6), "right"),
     "ReLU network": (0.14, (10, 11), "left"),
@@ -85,7 +92,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         theory = {"pathway_modes": style.THEORY} if "loss" in cell.theory else {}
         draw_relative_loss(ax, cell, props, theory)
         time = contextual.level_time(cell, LATE)
-        ax.plot(time, LATE, "o", zorder=4, **props)
+        ax.plot(time, LATE, zorder=4, **{"marker": "o"} | props)
         ratios[f"{time / first:.2f}"] = time
         curve = relative_loss(cell.get("trajectory", "loss")).mean("seed")
         _name_curve(ax, name, cell, curve, props["color"])
@@ -96,7 +103,7 @@ def panel_a(results: Results, ax: Axes) -> None:
                 ax.get_yaxis_transform(), "offset points", color="0.4", va="top")  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
     ax.set_xlim(0, 1.05 * style.settling_time(loss, relu.flow_time))
-    ax.set_title("Single contexts are late, single samples win late")
+    ax.set_title("A pathway a sample begins last, ends first")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

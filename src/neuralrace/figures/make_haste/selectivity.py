@@ -19,6 +19,7 @@ from neuralrace.figures import contextual, style
 from neuralrace.figures.sweeps import metric, metric_mean
 from neuralrace.results.cells import CellResults, Results
 
+EXPERIMENTS = ("contextual", "three_contexts", "four_contexts", "five_contexts")
 WIDTH = 0.36
 """Width of a bar."""
 SHADE = "0.9"
@@ -42,9 +43,11 @@ PARTS: dict[str, tuple[str, dict[str, Any]]] = {
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Parts of the targets, and what the paper has."""
+    """Parts of the targets, their ranges, and what the paper has."""
+    runs = metric(results.cell("contextual"), "carried_residual").sizes["seed"]
     return [
         *(Patch(**props, linewidth=0, label=f"share {name}") for name, props in PARTS.values()),
+        style.handle(f"range of {runs} runs", color="black", linestyle="", marker="|"),
         Patch(color=SHADE, linewidth=0, label="Jarvis et al.: open in $C - 1$"),
     ]
 
@@ -52,10 +55,14 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Three contexts with blocks of different structure, as in figs. 3 and 4: shares of the part
     that is linear in the inputs, and of the residual, carried by units open in q contexts. As text:
-    contexts that a unit is open in on average, and what is carried of the residual by units that
-    are shut on all samples of the other contexts.
+    contexts that a unit is open in on average, and the most that is carried of the residual, in any
+    of the four tasks, by units that are shut on all samples of the other contexts.
     """
     _draw_carried(ax, results.cell("contextual"))
+    most = max(metric_mean(results.cell(name), "context_specific_share") for name in EXPERIMENTS)
+    own = f"{_percent(most)} of the residual"
+    text = f"a to d: units fully shut\nin all contexts but one carry\n{own}"
+    ax.text(0.02, 0.84, text, va="top", fontsize=6.5, transform=ax.transAxes)
     ax.set_title("Three structures: units open in two, rarely one")
 
 
@@ -89,12 +96,7 @@ def _draw_carried(ax: Axes, cell: CellResults) -> None:
         ax.bar(bars, mean, WIDTH, linewidth=0, **props)
         ax.vlines(bars, low, high, color="black", linewidth=0.8)
     mean = metric_mean(cell, "mean_open_contexts")
-    own = _percent(metric_mean(cell, "context_specific_share"))
-    text = (
-        f"open in {mean:.1f} on average;\nunits fully shut in all but one\n"
-        f"carry {own} of the residual"
-    )
-    ax.text(0.02, 0.97, text, va="top", fontsize=6.5, transform=ax.transAxes)
+    ax.text(0.02, 0.97, f"open in {mean:.1f} on average", va="top", transform=ax.transAxes)
     ax.set(xticks=numbers, xlabel=f"contexts that a unit is open in, of {contexts}")
     ax.set(ylim=(0, 1.05), ylabel="share carried")
 

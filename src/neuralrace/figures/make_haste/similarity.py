@@ -38,8 +38,8 @@ PLANES = ((0, 1), (2, 3))
 
 @Figure(
     layout="aab",
-    height=2.75,
-    widths=(0.8, 0.8, 1.3),
+    height=3.0,
+    widths=(1.0, 1.0, 1.2),
     cf={"a": "Fig. 4c"},
     reads={
         "contextual": {
@@ -65,7 +65,8 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Means of the samples of a context (left, in the first two coordinates of the ReLU network)
-    and of two neighbouring objects (right, in the next two), joined for each network.
+    and of two neighbouring objects (right, in the next two), joined for each network. Numbers are
+    mean lengths of sides over that of the ReLU network.
     """
     relu = results.cell("contextual")
     dataset, count = contextual.task(relu), len(relu.data.x)
@@ -90,7 +91,11 @@ def panel_a(results: Results, ax: Axes) -> None:
             text = name.format(number, 2 * number - 1, 2 * number)
             beside = {"textcoords": "offset points", "ha": "center", "va": "center"}
             part.annotate(text, (x, y), offset, **beside)
-        part.set(xlim=(-1.4 * reach, 1.4 * reach), ylim=(-1.3 * reach, 1.3 * reach))
+        lengths = [_side(points[:, plane], group) for points, _ in positions]
+        for line, (length, (_, props)) in enumerate(zip(lengths, positions, strict=True)):
+            part.text(1.35 * reach, reach * (1.0 - 0.2 * line), f"side {length / lengths[0]:.2f}",
+                      ha="right", va="center", fontsize=6.5, color=props["color"])  # fmt: skip
+        part.set(xlim=(-1.35 * reach, 1.35 * reach), ylim=(-1.3 * reach, 1.3 * reach))
         part.set_aspect("equal")
         part.set_axis_off()
         kind = "contexts" if group is contexts else "objects"
@@ -107,7 +112,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     for place, family in zip(("bottom", "top"), _shown(relu), strict=False):
         candidate = contextual.candidate_names(relu)[family]
         hidden, outputs = (metric(relu, name, candidate=candidate) for name in DISTANCES)
-        ax.plot(hidden, outputs, linestyle="", alpha=0.7, **_props(family))
+        ax.plot(hidden, outputs, linestyle="", **OPEN | _props(family) | {"linewidth": 0})
         ax.annotate(
             WORDS[family],
             (float(hidden.mean()), float(outputs.max() if place == "bottom" else outputs.min())),
@@ -118,7 +123,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.locator_params(nbins=4)
     for axis, name in ((ax.xaxis, "representations"), (ax.yaxis, "outputs")):
         axis.set_label_text(f"squared distance of {name}\nfrom the ReLU network's")
-    ax.set_title("One context: nearer representation, not output")
+    ax.set_title("One context: hidden nearer, outputs not")
 
 
 def _shown(relu: CellResults) -> list[contextual.Numbers]:
@@ -134,9 +139,21 @@ def _draw_groups(
     ax: Axes, points: Float[np.ndarray, "sample 2"], groups: np.ndarray, props: dict[str, Any]
 ) -> None:
     """Means of groups of samples, joined by a closed line around them."""
+    ax.plot(*_around(points, groups).T, **OPEN | props)
+
+
+def _side(points: Float[np.ndarray, "sample 2"], groups: np.ndarray) -> float:
+    """Mean length of a side of the closed line around groups."""
+    return float(np.linalg.norm(np.diff(_around(points, groups), axis=0), axis=1).mean())
+
+
+def _around(
+    points: Float[np.ndarray, "sample 2"], groups: np.ndarray
+) -> Float[np.ndarray, "corner 2"]:
+    """Means of groups of samples in their order around the middle, the first one again at last."""
     means = _means(points, groups)
     around = means[np.argsort(np.arctan2(*(means - means.mean(axis=0)).T))]
-    ax.plot(*np.append(around, around[:1], axis=0).T, **OPEN | props)
+    return np.append(around, around[:1], axis=0)
 
 
 def _means(

@@ -91,6 +91,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     gates = {"v": [1], "w": [0], "u->v": [0]}
     draw_network(ax, NOTATION, {path: style.COLOURS["gated"]}, gates, NOTATION_LABELS, shape=2.0)
     ax.text(0.5, 0, r"$h_v = g_v\,\sum_e\,g_e W_e h_{s(e)}$", ha="center", va="bottom")
+    ax.text(0, 0, "grey: another edge\ndotted: closed", va="bottom", color="0.35",
+            fontsize=6.5, transform=ax.transAxes)  # fmt: skip
     ax.set_title("Gates switch nodes and edges off")
 
 

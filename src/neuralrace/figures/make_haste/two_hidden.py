@@ -82,7 +82,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     losses, _ = contextual.snapshots(relu, contextual.typical_seed(relu))
     moments = contextual.nearest_snapshots(losses, PLATEAUS)
     times = relu.trajectory["snapshot_flow_time"].values[moments]
-    ax.plot(times, losses[moments], "o", color=style.COLOURS["relu"])
+    ax.plot(times, losses[moments], "o", color=style.COLOURS["relu"], markeredgecolor="white",
+            markersize=7, zorder=4)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, float(relu.flow_time[-1]))
     ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\ndots: moments of e",
@@ -134,9 +135,9 @@ def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> No
     label, props = NETWORKS[name]
     losses = relative_loss(cell.get("trajectory", "loss"))
     for loss in losses:
-        ax.plot(time, loss, color=props["color"], linewidth=0.6, alpha=0.6)
+        ax.plot(time, loss, color=props["color"], linewidth=0.5, alpha=0.5)
     typical = losses.sel(seed=contextual.typical_seed(cell))
-    ax.plot(time, typical, color=props["color"], **style.SIMULATION)
+    ax.plot(time, typical, color=props["color"], linewidth=1.8)
     if len(reached := np.flatnonzero(typical.values <= NAMED)):
         offset, side = ((-6, -6), "right") if name == "two_hidden" else ((6, 4), "left")
         ax.annotate(label, (float(time[reached[0]]), NAMED), offset, textcoords="offset points",

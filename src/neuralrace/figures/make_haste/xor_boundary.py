@@ -86,6 +86,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         for name in ("xor_share", "predicted_xor_share")
     )
     margins.draw_by_margin(ax, cells, shares, theory)
+    margins.name_scales(ax, cells, shares, len(margins.scale_styles(cells[0])))
     ax.axhline(0.5, **style.GUIDE | {"zorder": 0})
     ax.text(0.995, 0.5, "equal shares", transform=ax.get_yaxis_transform(), ha="right",
             va="bottom", color="0.4")  # fmt: skip

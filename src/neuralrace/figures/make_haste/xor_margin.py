@@ -31,6 +31,8 @@ TILT = np.array([[1.0, 0.0], [0.45, 0.38], [0.0, 1.0]])
 """Projection of the three inputs to the plane of the drawing."""
 SHOWN = 0.9
 """Margin of the drawing of the task."""
+SAME = 0.02
+"""Distance of losses, over the largest loss, below which lines cover each other."""
 BEFORE, AFTER = 0.6, 1.5
 """First and last time at which losses are drawn, over the half time; they are flat outside."""
 
@@ -126,7 +128,7 @@ def panel_d(results: Results, ax: Axes) -> None:
             transform=ax.transAxes)  # fmt: skip
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylabel=r"half time ($\tau$)", ylim=(0, top))
-    ax.set_title("ReLU learns with the faster kind")
+    ax.set_title(r"Far from $\Delta^*$: as the faster kind")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -147,6 +149,11 @@ def panel_e(results: Results, ax: Axes) -> None:
         for solution, props in {**ALONE, "margin_race": style.THEORY}.items():
             theory = smallest_scale(cell.get("theory", "loss", solution=solution)).mean("seed")
             part.plot(time[visible], theory[..., visible], **props)
+            apart = abs(theory - loss.mean("seed")).max() / loss.max()
+            if solution in ALONE and apart < SAME:
+                name = "linear" if solution == "margin_linear" else "XoR"
+                part.text(0.04, 0.06, f"{name} =\nReLU", color=props["color"], fontsize=6.5,
+                          transform=part.transAxes)  # fmt: skip
         part.set_title(margins.title(cell), loc="center")
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
         part.margins(x=0)

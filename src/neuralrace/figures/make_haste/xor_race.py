@@ -58,12 +58,12 @@ def panel_a(results: Results, ax: Axes) -> None:
             part.plot(cell.flow_time, closed, **style.THEORY)
             # The faster kind has room on the left, the other on the right, unless it is too late.
             left = faster or half > LATE * float(cell.flow_time[-1])
-            text = f"{name}\n{half:.1f}" if part is axes[len(axes) // 2] else f"{half:.1f}"
-            level = float(loss.max()) * (0.35 if faster else 0.65)
+            text = f"{name}\n{half:.1f}" if part is axes[0] else f"{half:.1f}"
+            level = float(loss.max()) * (0.35 if left else 0.65)
             time = float(cell.flow_time[int((loss.mean("seed") > level).sum()) - 1])
-            part.annotate(text, (time, level), (-5 if left else 6, 0),
+            part.annotate(text, (time, level), (-3 if left else 6, 0),
                           textcoords="offset points", ha="right" if left else "left",
-                          va="center", **props)  # fmt: skip
+                          va="center", fontsize=6.5, **props)  # fmt: skip
         part.set_title(margins.title(pair[0]), loc="center")
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, 1.2 * float(loss.max())))
         part.margins(x=0)
@@ -79,9 +79,11 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cells = margins.by_margin(results, "xor_margin")
     race = [margins.over_faster(cell, "margin_race") for cell in cells]
-    margins.draw_by_margin(ax, cells, map(margins.over_faster, cells), race)
+    own = list(map(margins.over_faster, cells))
+    margins.draw_by_margin(ax, cells, own, race)
+    margins.name_scales(ax, cells, own, 1)
     ax.axhline(1, **style.PAPER)
-    ax.text(0.98, 0.12, "dotted: Jarvis et al.,\nas fast as the faster kind", ha="right",
+    ax.text(0.98, 0.02, "dotted: Jarvis et al.,\nas fast as the faster kind", ha="right",
             transform=ax.transAxes)  # fmt: skip
     ax.set_ylabel("half time, over that of the faster")
     ax.set_title(r"ReLU beats the faster kind near $\Delta^*$")
