@@ -147,9 +147,10 @@ def _draw(ax: Axes, results: Results, measure: str, named: bool = False) -> list
             mean = style.points(part, law.kurtosis, metric(cell, measure), **STYLES[law.name])
             names.setdefault(at, []).append(marginal_name(cell))
             heights[at] = max(mean, heights.get(at, mean))
-        for at, height in heights.items() if named else ():
-            place = BESIDE if at < STEEP else BELOW
-            part.annotate(",\n".join(names[at]), (at, height), **LABEL | place)
+        if named:
+            for at, height in heights.items():
+                place = BESIDE if at < STEEP else BELOW
+                part.annotate(",\n".join(names[at]), (at, height), **LABEL | place)
         part.margins(x=0.08)
     for part in parts[1:]:
         part.spines["left"].set_visible(False)
