@@ -292,13 +292,13 @@ def test_pulses_are_drawn_by_order_of_their_widths(results: Results):
         assert has_curve(ax, (fields / fields.max(axis=1, keepdims=True)).mean(axis=0))
         energy = fields[:, abs(np.arange(40) - 20) < 40 / 6] ** 2
         inside = np.mean(energy.sum(axis=1) / (fields**2).sum(axis=1))
-        localised = float(means(cell, "localised_share"))
-        assert ax.get_title() == f"{localised:.0%} localised, {inside:.0%} in grey"
+        excess = float(means(cell, "participation_ratio"))
+        assert ax.get_title() == f"{excess:.1f} × spectrum, {inside:.0%} in grey"
         shuffled = np.full(40, np.delete(fields / fields.max(axis=1, keepdims=True), 20, 1).mean())
         shuffled[20] = 1
         assert has_curve(ax, shuffled)
         if ax.spines["top"].get_visible():
-            framed.append(float(means(cell, "participation_ratio")))
+            framed.append(excess)
     assert framed == [max(float(means(cell, "participation_ratio")) for cell in cells)]
 
 

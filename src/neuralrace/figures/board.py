@@ -36,17 +36,19 @@ with style.rc_context():
         Patch(label="best theory of a task", **BEST),
         Patch(label="other seeds are closer than the best theory", **CLOSER),
     )
-    NONE: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 90, "color": "0.35"}
-    NONE |= {"bbox": {"facecolor": EMPTY.get_facecolor(), "linewidth": 0, "pad": 1.5}}
+    UNKNOWN: dict[str, Any] = {"facecolor": "0.94", "edgecolor": "0.7", "hatch": "////"}
+    UNKNOWN |= {"linewidth": 0, "zorder": 0.5}
+    NO_THEORY = Patch(label="no theory predicts the loss of the task", **UNKNOWN)
     CONTOUR = style.handle("error of a tenth", color="black", linewidth=0.9)
     AT_START = style.handle("error of a tenth before the first step", **style.THEORY)
-    """Frames, text of a column without theory, and legend handles."""
+    """Frames, hatch of a column without theory, and legend handles."""
 
 
 def draw_board(board: xr.DataTree) -> Figure:
     """Loss error of every entry on every task, the median over the task's grid.
 
-    Dark is good. Light grey: the entry does not apply, or does not predict the loss. Frames are
+    Dark is good. Light grey: the entry does not apply, or does not predict the loss; hatched where
+    no theory does. Frames are
     around the theory with the least error on a task, and around runs from other seeds that are
     closer than every theory. Rows of theories are in groups by the family of their first task.
 
@@ -64,7 +66,8 @@ def draw_board(board: xr.DataTree) -> Figure:
     with style.rc_context():
         figure = style.Canvas(figsize=(style.PAGE, 1.7 + ROW * len(entries)))
         ax = figure.subplots()
-        image = _errors(ax, table.values, entries, [_short(*task) for task in tasks.items()])
+        rows = [entry.replace("_", " ") for entry in entries]
+        image = _errors(ax, table.values, rows, [_short(*task) for task in tasks.items()])
         ax.set_facecolor(EMPTY.get_facecolor())
         for row, column in np.argwhere(np.isfinite(table.values)).tolist():
             error = float(table.values[row, column])
@@ -85,7 +88,8 @@ def draw_board(board: xr.DataTree) -> Figure:
         for column, known in enumerate(map(any, predicted.T.tolist())):
             best = int(theories[:, column].argmin())
             if not known:
-                ax.text(column, (~baseline).sum() / 2 - 0.5, "no theory predicts the loss", **NONE)
+                place = (column - 0.5, -0.5)
+                ax.add_patch(Rectangle(place, 1, (~baseline).sum(), **UNKNOWN))
             else:
                 ax.add_patch(Rectangle((column - 0.5, best - 0.5), 1, 1, **BEST))
             if known and OTHER_SEEDS in entries:
@@ -98,7 +102,7 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax.set_xlabel("tasks by family")
         holds = int((theories.min(axis=0) < GOOD).sum())
         ax.set_title(f"A theory holds on {holds} of {len(tasks)} tasks", pad=13)
-        figure.legend(handles=[*FRAMES, EMPTY], loc="outside lower left", ncols=3)
+        figure.legend(handles=[*FRAMES, EMPTY, NO_THEORY], loc="outside lower left", ncols=2)
         label = f"error of the loss, median over the grid of a task; a theory holds below {GOOD:g}"
         figure.colorbar(image, ax=ax, label=label, pad=0.01, aspect=40)
     return figure

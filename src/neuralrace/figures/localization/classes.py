@@ -71,7 +71,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     trained readout.
     """
     cells = [*results.cells("relu_biases"), *results.cells("trained_readout")]
-    ax.set_title("Only a trained readout prevents bumps")
+    ax.set_title("Of three changes, trained readouts prevent bumps")
     _bars(ax, _by_name(cells, _variety), False)
 
 

@@ -162,7 +162,8 @@ def _samples(cell: CellResults, ax: Axes, names: Sequence[str]) -> None:
         row.axhline(0, **style.GUIDE | {"linewidth": 0.5})
         for sample, alpha in zip(samples, (1, PALE), strict=False):
             row.plot(positions, sample, color=props["color"], linewidth=LINE, alpha=alpha)
-        row.set(xlim=(1, x.shape[1]), ylabel=f"$y$ = {target:g}\n{name}")
+        row.set_xlim(1, x.shape[1])
+        row.set_ylabel(f"$y$ = {target:g}\n{name}", labelpad=7, fontsize=6.5)
         row.set_xticks([1, x.shape[1]])
         row.set_yticks(sorted({0, *np.trunc(np.percentile(x, [2, 98]))}))
     rows[-1].set_xlabel(POSITION_LABEL)

@@ -119,7 +119,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     at = {"ha": "right", "va": "center", "transform": ax.transAxes}
     ax.text(0.98, 0.36, setting, color="white", **at)
     ax.figure.colorbar(shades, ax=ax, label="gates that differ", aspect=14)
-    ax.set_title("Gates flip early and hardly later")
+    ax.set_title("Gates flip less and less")
 
 
 def _first_layer(cell: CellResults, metric: str) -> xr.DataArray:

@@ -5,7 +5,8 @@ correlation length :math:`\xi_1 > \xi_2`, and oscillate otherwise. Each panel sh
 lengths at gain 3: the share of localised units at the end, of 24 units of one run, as shade and as
 number. On the grey line both classes are the same, and there is nothing to learn. By symmetry the
 two orders are one task for sigmoid networks, and for erf networks with the offset
-:math:`b_2 = 1/2`. Near the line classes differ little, and training is short.
+:math:`b_2 = 1/2`. Long means three inputs or more. Near the line classes differ little, and
+training is short.
 """
 
 from collections.abc import Sequence
@@ -45,13 +46,13 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Units with the error function, with biases and the offset 0 of the output."""
     _draw(ax, results.cells("lengths_erf"))
-    ax.set_title(r"erf units localise if $\xi_1 < \xi_2$, unless close")
+    ax.set_title(r"erf units localise if $\xi_1 < \xi_2$, unless both long")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Units with the error function and the offset 1/2, here as targets that are lower by 1/2."""
     _draw(ax, results.cells("lengths_erf_offset"))
-    ax.set_title("erf units with offset: either order, unless close")
+    ax.set_title(r"erf with offset localises unless $\xi_1, \xi_2$ are long")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -59,7 +60,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     shades = _draw(ax, results.cells("lengths_sigmoid"))
     label = "share of localised units"
     ax.figure.colorbar(shades, ax=list(ax.figure.axes), label=label, pad=0.02, aspect=45)
-    ax.set_title("Sigmoid units: either order, unless close")
+    ax.set_title(r"Sigmoid units localise unless $\xi_1, \xi_2$ are long")
 
 
 def _draw(ax: Axes, cells: Sequence[CellResults]) -> AxesImage:

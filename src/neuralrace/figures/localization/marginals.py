@@ -37,14 +37,11 @@ STYLES: dict[str, dict[str, Any]] = {
     "laplace": {**HOLLOW, "marker": "^"},
 }
 """Markers of marginals; hollow markers may lie around others."""
-LABEL: dict[str, Any] = {
-    "xytext": (2.5, 3.5),
-    "textcoords": "offset points",
-    "rotation": 60,
-    "rotation_mode": "anchor",
-    "fontsize": 6.5,
-}
-"""Names at points, side by side where points are close."""
+LABEL: dict[str, Any] = {"textcoords": "offset points", "fontsize": 6.5}
+BESIDE: dict[str, Any] = {"xytext": (6, 0), "va": "center"}
+BELOW: dict[str, Any] = {"xytext": (0, -9), "va": "top", "ha": "center"}
+STEEP = -1.0
+"""Kurtosis below which names stand beside points, which have neighbours above each other there."""
 BREAK = 1.0
 """Kurtosis above which the axis is broken: none but heavy tails is there."""
 KURTOSIS = r"excess kurtosis $\kappa$ of an input"
@@ -100,19 +97,19 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Share of units that are localised, by excess kurtosis; bars are ranges over seeds."""
     main, *_ = _draw(ax, results, "localised_share")
-    main.set(ylabel="share of localised units", ylim=(-0.03, 1.7), yticks=[0, 0.5, 1])
+    main.set(ylabel="share of localised units", ylim=(-0.05, 1.1), yticks=[0, 0.5, 1])
     ax.set_title("Only strongly negative kurtosis localises")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """What a bump is more than its spectrum, in the same way."""
-    parts = _draw(ax, results, "participation_ratio")
+    """What a bump is more than its spectrum, in the same way; names hold for both panels."""
+    parts = _draw(ax, results, "participation_ratio", named=True)
     for part in parts:
         part.axhline(1, **style.GUIDE)
     at = {"va": "top", "color": "0.45", "fontsize": 6.5}
     parts[0].text(0.02, 0.98, "random phases", transform=parts[0].get_yaxis_transform(), **at)
     label = "participation over\nthat of random phases"
-    parts[0].set(ylabel=label, ylim=(0.7, 3.6), yticks=[1, 1.5, 2, 2.5])
+    parts[0].set(ylabel=label, ylim=(0.5, 2.6), yticks=[1, 1.5, 2, 2.5])
     ax.set_title("Saturated inputs make more than a spectrum")
 
 
@@ -130,8 +127,8 @@ def _rounded(cell: CellResults) -> float:
     return round(process(cell).marginal.kurtosis, 1) + 0.0
 
 
-def _draw(ax: Axes, results: Results, measure: str) -> list[Axes]:
-    """Draws a measure of final receptive fields by kurtosis, with names at the points.
+def _draw(ax: Axes, results: Results, measure: str, named: bool = False) -> list[Axes]:
+    """Draws a measure of final receptive fields by kurtosis, with names at the points if `named`.
 
     Returns:
         The axes up to `BREAK`, and those beyond it if there are any.
@@ -150,8 +147,10 @@ def _draw(ax: Axes, results: Results, measure: str) -> list[Axes]:
             mean = style.points(part, law.kurtosis, metric(cell, measure), **STYLES[law.name])
             names.setdefault(at, []).append(marginal_name(cell))
             heights[at] = max(mean, heights.get(at, mean))
-        for at, height in heights.items():
-            part.annotate(", ".join(names[at]), (at, height), **LABEL)
+        if named:
+            for at, height in heights.items():
+                place = BESIDE if at < STEEP else BELOW
+                part.annotate(",\n".join(names[at]), (at, height), **LABEL | place)
         part.margins(x=0.08)
     for part in parts[1:]:
         part.spines["left"].set_visible(False)

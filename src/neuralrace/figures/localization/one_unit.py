@@ -54,8 +54,8 @@ SATURATING = 1
 
 @Figure(
     layout="aaaab;cccdd",
-    height=3.9,
-    heights=(1.1, 1.0),
+    height=4.4,
+    heights=(1.0, 1.2),
     cf={"a": "sec. 2.2"},
     reads={
         "one_unit prediction": {
@@ -103,7 +103,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     part = style.split(ax, 1)[0, 0]
     _draw(part, *(centred(each).mean(axis=0) for each in _both(cell)))
     part.set_title(f"{_name(cell)}\nmean of all", loc="center")
-    ax.set_title("Nearly the same shape")
+    ax.set_title("Similar mean fields")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -128,7 +128,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         cosine = metric(cell, "field_overlap", solution="mean_field")
         rows.plot(cosine, np.full(cosine.size, row), "o", **RUN)
         rows.plot([float(cosine.median())], [row], linestyle="", zorder=4, **MEDIAN)
-    rows.set(xlim=(0, 1), xticks=[0, 0.5, 1], xlabel="cosine of trained field and flow")
+    rows.set(xlim=(-0.04, 1.04), xticks=[0, 0.5, 1], xlabel="cosine of trained field and flow")
     handles = [
         style.handle("one run", linestyle="", marker="o", **RUN),
         style.handle("median", linestyle="", **MEDIAN),

@@ -5,8 +5,9 @@ end of its training. Sources of gates are the ReLU network itself at the start
 and at the end of training, random half-spaces, and gates made by hand. The notes say that post-hoc
 a sensible gating structure can be picked that mimics a run, and ask for one that is determined
 upfront. Gates of the end reach loss and fields of the run. Gates of the start, and random ones,
-reach a lower loss and do not localise; those of single inputs localise, but not where the network
-does. Markers are means of five runs, and bars their ranges; the band is the range of the network.
+reach a lower loss and do not localise; those of single inputs reach a lower loss and localise, but
+not where the network does. Markers are means of five runs, and bars their ranges; the band is the
+range of the network.
 """
 
 from typing import Any
@@ -73,7 +74,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Loss on fresh samples by source of gates; the line is the ReLU network's."""
-    ax.set_title("Early and random gates fit better")
+    ax.set_title("Some frozen gates fit better")
     rows = _sources(ax, results, "frozen_fresh_loss")
     rows.set_yticklabels(frozen_gates.source_names(_cell(results)).values())
     rows.text(-0.03, HEAD, "gates of", transform=rows.get_yaxis_transform(), ha="right", **HEADING)
@@ -86,7 +87,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Share of units that localise. Numbers are cosines of fields with those of the ReLU network at
     the end of training, means over units and runs.
     """
-    ax.set_title("Only final gates give the network's bumps")
+    ax.set_title("Only final gates give its bumps")
     cell = _cell(results)
     rows = _sources(ax, results, "frozen_localised_share")
     frozen_gates.draw_relu(rows, metric(cell, "localised_share"), across=True)

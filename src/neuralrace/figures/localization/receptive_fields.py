@@ -72,21 +72,21 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Frequency of most power, means over units and runs; above the grey line waves are of short
-    range.
+    """Frequency of most power, means over units and runs; above the lower grey line waves
+    are of short range, and the upper one is that of the shortest.
     """
     cells = results.cells("relu")
     inputs = cells[0].data.x.shape[1]
     for position, cell in enumerate(cells):
         frequency = metric(cell, "dominant_frequency")
         style.points(ax, position, frequency, color="0.25", marker="o", markersize=4.5)
-    ax.axhline(inputs / WAVE, **style.GUIDE)
     style.named_columns(ax, [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
-    ax.set(ylabel="cycles per ring", ylim=(-1, inputs / 2), yticks=[0, inputs / 4, inputs / 2])
+    ax.set(ylabel="cycles per ring", ylim=(-1, inputs / 2 + 1), yticks=[0, inputs / 4, inputs / 2])
     for wave in (WAVE // 2, WAVE):
+        ax.axhline(inputs / wave, **style.GUIDE)
         at = {"transform": ax.get_yaxis_transform(), "va": "center", "color": "0.4"}
         ax.text(1.005, inputs / wave, f"wavelength {wave}", **at)
-    ax.set_title(r"ReLU: waves are short if $\xi_1 = 1$")
+    ax.set_title(rf"ReLU, {marginal_name(cells[0])}: waves are short if $\xi_1 = 1$")
 
 
 def _grid(ax: Axes, cells: Sequence[CellResults]) -> None:

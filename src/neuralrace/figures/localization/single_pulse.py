@@ -67,9 +67,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     Each field is over its largest weight and moved around the ring, and turned in sign, so that
     this weight is in the middle and positive; bands hold eight of ten weights. 40 units of five
     runs. The thin line is the mean of these weights in random order. A field is localised with nine
-    tenths of its energy within a third of the ring; above are the share of localised units, and the
-    mean share of energy in the grey third. The frame is around the variant that is furthest beyond
-    noise of its spectrum, by participation over that of random phases.
+    tenths of its energy within a third of the ring. Above are the participation, a measure of
+    concentration, over that of noise of the same spectrum, and the mean share of energy in the grey
+    third. The frame is around the variant with most of the former: wide waves have a bump in the
+    middle, too, but their spectrum explains it.
     """
     orders = list(_orders(results).values())
     samples, *grid = style.split(
@@ -90,7 +91,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             _draw_fields(part, cell)
             if metric_mean(cell, "participation_ratio") == most:
                 part.spines[:].set(visible=True, linewidth=1.2)
-                part.text(0.5, -0.95, "furthest beyond\nits spectrum", ha="center",
+                part.text(0.5, -0.95, "more concentrated\nthan its spectrum", ha="center",
                           transform=part.get_yaxis_transform())  # fmt: skip
         row[0].set_ylabel(f"$y = 1$ for width {width_labels(order[0])[0]}:\nweight over largest")
         row[0].set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1])
@@ -99,7 +100,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     grid[-1][(len(orders[0]) - 1) // 2].set_xlabel(POSITION_LABEL, x=1.06 if even else 0.5)
     localised = max(metric_mean(cell, "localised_share") for cell in cells)
     few = f"at most {localised:.0%} localise" if localised else "none localises"
-    ax.set_title(f"One variant makes bumps; {few}")
+    ax.set_title(f"One variant is beyond its spectrum; {few}")
 
 
 def _orders(results: Results) -> dict[str, list[CellResults]]:
@@ -154,6 +155,6 @@ def _draw_fields(ax: Axes, cell: CellResults) -> None:
     ax.plot(positions, np.where(positions == middle, 1, others.mean()), **SHUFFLED)
     ax.fill_between(positions, low, high, color=COLOUR, alpha=0.25, linewidth=0)
     ax.plot(positions, fields.mean(axis=0), color=COLOUR, **style.SIMULATION)
-    localised = metric_mean(cell, "localised_share")
-    ax.set_title(f"{localised:.0%} localised, {inside:.0%} in grey", loc="center")
+    excess = metric_mean(cell, "participation_ratio")
+    ax.set_title(f"{excess:.1f} × spectrum, {inside:.0%} in grey", loc="center")
     ax.set(xlim=(1, count), xticks=[1, count])
