@@ -75,8 +75,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Item vectors, a column for each mode, scaled by its singular value, over the largest entry.
-    """
+    """Item vectors, one column a mode, scaled by its singular value, over the largest entry."""
     cells = _by_form(results)
     axes, shades = style.split(ax, 1, len(cells))[0], None
     for part, (cell, dataset) in zip(axes, cells, strict=True):
