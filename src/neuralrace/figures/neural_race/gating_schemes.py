@@ -40,8 +40,9 @@ HALF_SPACES = 14
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Trained pairs and gates; blocks have the numbers of their pathways."""
-    shades = (("trained pair", DARK), ("never seen", LIGHT))
+    """A pathway, trained pairs and gates; blocks have the numbers of their pathways."""
+    marked = ("one pathway", style.COLOURS["gated"])
+    shades = (marked, ("trained pair", DARK), ("never seen", LIGHT))
     pairs = [Patch(facecolor=shade, label=label) for label, shade in shades]
     return [*pairs, *diagrams.gate_handles()]
 
@@ -106,7 +107,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         routes = dict.fromkeys(graph.pathways, style.COLOURS["gated"])
         strips = {f"hidden 1 of pathway {n + 1}": g for n, g in enumerate(wiring.pathway_gates)}
         names = {graph.inputs[0]: "$x$", graph.outputs[0]: "$y$"}
-        shape = 1.5 * width
+        # Pathways are as high in all networks, so that nodes are as large.
+        shape = 1.5 * width * half.pathways / len(graph.pathways)
         diagrams.draw_network(part, graph, routes, strips, names, 3, shape, numbered=True)
         part.set_title(name, loc="center")
     points = [f"{n}: ({one:+.0f}, {two:+.0f})" for n, (one, two) in enumerate(cell.data.x, 1)]

@@ -120,10 +120,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     """
     cell, finer = results.cell("contexts"), results.cell("contexts_step_size")
     ends = []
-    colour = _scale_colours(cell)[0]
-    for run, label, alpha in ((cell, "step", 1), (finer, "half\nthe step", 0.45)):
+    for run, label, colour in ((cell, "step", "0.15"), (finer, "half\nthe step", "0.5")):
         largest = _distance(run, None, "gated_flow")
-        ax.plot(run.flow_time, largest.where(largest > 0), color=colour, alpha=alpha)
+        ax.plot(run.flow_time, largest.where(largest > 0), color=colour)
         ends.append((float(largest.isel(time=-1)), label, colour))
     _clock(ax, cell)
     ax.set(yscale="log", ylabel="distance")

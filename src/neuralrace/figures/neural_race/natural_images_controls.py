@@ -31,8 +31,8 @@ INPUTS = {
 }
 OUTPUTS = {"identity": "classes kept", "label_permutation": "classes renamed"}
 """Names of groups of rows, and of rows."""
-TRANSFER = ("never", "late", "soon")
-"""When untrained pairs come to what trained ones learn, fewest partners first."""
+TRANSFER = (r"not by {:.0f} $\tau$", "late", "soon")
+"""When untrained pairs come to what trained ones learn, by the end; fewest partners first."""
 LEAST = 1e-4
 """Smaller differences of errors are drawn at this value."""
 SHADE: dict[str, Any] = {"color": domains.UNTRAINED["color"], "alpha": 0.2, "linewidth": 0}
@@ -61,7 +61,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Errors at the end with 30% of pairs trained, for every kind of transformation of images, with
     classes that keep their names in all output domains or have new ones; dots are 20 seeds, bars
     Student intervals of their mean, of which those of images as they are, together, are shaded. The
-    difference below the axis has such an interval, too: it is taken seed by seed, between means
+    named difference has such an interval, too: it is taken seed by seed, between means
     over both kinds of classes. The grey line is least squares in each input domain by itself, below
     which no linear network gets on trained pairs.
     """
@@ -78,7 +78,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     nearest = domains.nearest_first(results.cells("images"))[:CURVES]
     _draw_curves(ax, sorted(nearest, key=domains.partner_share))
-    ax.set_title("Transfer comes soon, late or never")
+    ax.set_title("The more pairs trained, the sooner transfer comes")
 
 
 def _transformations(cell: CellResults) -> tuple[int, int]:
@@ -110,11 +110,14 @@ def _draw_controls(ax: Axes, cells: list[CellResults]) -> None:
     if as_they_are:
         ax.axvspan(min(as_they_are), max(as_they_are), zorder=0, **SHADE)
     style.note_at(ax, "least squares", (floor, len(cells) - 0.45), va="bottom")
-    key = f"dots: seeds; bars: means with {CONFIDENCE:.0%} intervals"
     if {"identity", "rotation"} <= set(seeds):
         more = np.mean(seeds["rotation"], axis=0) - np.mean(seeds["identity"], axis=0)
-        key += f"\nrotated minus as they are (shaded): {more.mean():.2f} ± {_half(more):.2f}"
+        text = f"rotated minus\nas they are:\n{more.mean():.2f} ± {_half(more):.2f}"
+        above = [cell.spec.dataset.inputs for cell in cells].index("rotation") - 1.5
+        right = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
+        style.note_at(ax, text, (1, above), (0, 0), **right | {"color": SHADE["color"]})
     _name_groups(ax, cells)
+    key = f"dots: seeds; bars: means with {CONFIDENCE:.0%} intervals\nshaded: images as they are"
     ax.set(xlim=(0, None), xlabel=f"relative error at the end of training\n{key}")
     ax.set_ylim(len(cells) - 0.4, -0.9)
 
@@ -164,9 +167,10 @@ def _draw_curves(ax: Axes, cells: list[CellResults]) -> None:
         median = above.median("seed")
         ax.plot(cell.flow_time, above, color=colour, linewidth=0.6, alpha=0.4)
         ax.plot(cell.flow_time, median, color=colour)
+        end = float(cell.flow_time[-1])
         share = f"{domains.partner_share(cell):.0%} of pairs:"
-        ends.append((float(median[-1]), f"{share}\n{TRANSFER[number]}", colour))
+        ends.append((float(median[-1]), f"{share}\n{TRANSFER[number].format(end)}", colour))
     ax.set(xlabel=f"{style.FLOW_TIME}\nthin: runs; wide: their median")
-    ax.set(xlim=(0, float(cell.flow_time[-1])))
+    ax.set(xlim=(0, end))
     ax.set(yscale="log", ylim=(LEAST, None), ylabel="error of untrained minus trained pairs")
     label_ends(ax, ends)

@@ -9,6 +9,7 @@ and bars ranges over seeds: 5 by init scale, 10 by share of trained pairs.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import xarray as xr
 from matplotlib.axes import Axes
@@ -25,8 +26,8 @@ LEARNING = (
     ("cross-entropy, ReLU", "images_init_scale_relu", "images_cross_entropy", "relu"),
 )
 """Loss and units; experiments by init scale and by share, and the activation."""
-BESIDE = 1.5
-"""Factor from the smallest and the largest init scale to those that are grey."""
+COMMON = 1.0
+"""Init scale of all kinds of learning that is marked, as axes differ."""
 
 
 @Figure(
@@ -53,26 +54,21 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Share of images misclassified against the init scale, with the share of pairs trained that is
-    named: from small weights untrained pairs are answered as well, from large ones less. Scales
-    that were not run are grey.
+    named: from small weights untrained pairs are answered as well, from large ones less. Axes
+    differ, each with the scales that were run; the upright line is at 1, which they share.
     """
-    parts = _parts(ax)
+    parts = _parts(ax, same_scale=False)
     for part, (name, experiment, _, _) in zip(parts, LEARNING, strict=True):
         part.set_xscale("log")
         _draw_by_scale(part, results.cells(experiment))
         frame_shares(part, _baseline(results), named=part is parts[1], ridge_at=0.15)
         part.set_title(name, loc="center")
         part.set_xlabel("init scale")
-    low, high = parts[0].get_xlim()
-    for part, (_, experiment, _, _) in zip(parts, LEARNING, strict=True):
-        scales = [s for cell in results.cells(experiment) for s in cell.spec.init_scales]
-        for gap in ((low, min(scales) / BESIDE), (max(scales) * BESIDE, high)):
-            if gap[1] > gap[0] * BESIDE:
-                part.axvspan(*gap, color="0.93", linewidth=0, zorder=0)
-    parts[0].set_xlim(low, high)
+        part.axvline(COMMON, **style.GUIDE)
     (share,) = {domains.partner_share(cell) for cell in results.cells(LEARNING[0][1])}
-    style.note_at(parts[0], f"{share:.0%} of pairs trained", (low, 0.5))
-    style.note_at(parts[0], "grey: not run", (low, 0.5), (4, -10))
+    left: dict[str, Any] = {"xycoords": ("axes fraction", "data")}
+    style.note_at(parts[0], f"{share:.0%} of pairs trained", (0, 0.5), **left)
+    style.note_at(parts[0], "scale 1", (COMMON, 0.5), (-3, 0), ha="right")
     ax.set_title("Large weights hurt transfer, most with cross-entropy")
 
 
@@ -80,7 +76,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """The same against the share of trained pairs, in networks that are linear or have ReLUs in
     both hidden layers. With cross-entropy some runs fall behind at 40%, and none from half on.
     """
-    parts = _parts(ax)
+    parts = _parts(ax, same_scale=True)
     for part, (name, _, experiment, activation) in zip(parts, LEARNING, strict=True):
         cells = domains.by_partners(results, experiment)
         draw_pairs(part, misclassified, [c for c in cells if c.routing.activation == activation])
@@ -91,9 +87,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_title("With half of the pairs, transfer is complete")
 
 
-def _parts(ax: Axes) -> Sequence[Axes]:
-    """Axes for each kind of learning, side by side, all on the same axes."""
-    parts = list(style.split(ax, 1, len(LEARNING), sharex=True, sharey=True)[0])
+def _parts(ax: Axes, same_scale: bool) -> Sequence[Axes]:
+    """Axes for each kind of learning, side by side, with one range of errors."""
+    parts = list(style.split(ax, 1, len(LEARNING), sharex=same_scale, sharey=True)[0])
     parts[0].set_ylabel("misclassified")
     return parts
 
