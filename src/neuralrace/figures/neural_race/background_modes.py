@@ -103,7 +103,7 @@ def _draw(
     """
     left, strength = symbols
     titles = (left, r"$=\ U$", rf"$\times\ {strength}$", r"$\times\ V^T$")
-    name = rf"entry (${left.strip('$')}$, ${strength}$:" + "\nshare of largest)"
+    name = rf"entry (${strength}$: share" + "\nof largest)"
     axes = draw_decomposition(ax, cell, matrices, titles, bar=name)
     vectors, values, items = axes[1:]
     groups = equal_modes(cell.data.modes.s)
