@@ -92,7 +92,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         theory = {"pathway_modes": style.THEORY} if "loss" in cell.theory else {}
         draw_relative_loss(ax, cell, props, theory)
         time = contextual.level_time(cell, LATE)
-        ax.plot(time, LATE, zorder=4, **{"marker": "o"} | props)
+        mark: dict[str, Any] = {"marker": "o"} | dict(props)
+        ax.plot(time, LATE, zorder=4, **mark)
         ratios[f"{time / first:.2f}"] = time
         curve = relative_loss(cell.get("trajectory", "loss")).mean("seed")
         _name_curve(ax, name, cell, curve, props["color"])

@@ -112,7 +112,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     for place, family in zip(("bottom", "top"), _shown(relu), strict=False):
         candidate = contextual.candidate_names(relu)[family]
         hidden, outputs = (metric(relu, name, candidate=candidate) for name in DISTANCES)
-        ax.plot(hidden, outputs, linestyle="", **OPEN | _props(family) | {"linewidth": 0})
+        mark: dict[str, Any] = OPEN | _props(family) | {"linestyle": "", "linewidth": 0}
+        ax.plot(hidden, outputs, **mark)
         ax.annotate(
             WORDS[family],
             (float(hidden.mean()), float(outputs.max() if place == "bottom" else outputs.min())),

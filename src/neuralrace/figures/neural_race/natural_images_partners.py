@@ -78,11 +78,12 @@ def panel_a(results: Results, ax: Axes) -> None:
         values = _values(cells, "zero_shot_ratio")
         shares = list(map(domains.partner_share, cells))
         x = [share + SHIFT * (place - 1) for share in shares]
-        own = {"linestyle": "", "markersize": 2.8, "alpha": 0.5, "markeredgewidth": 0}
+        run: dict[str, Any] = {**props, "linestyle": "", "markersize": 2.8, "alpha": 0.5}
         for at, runs in zip(x, values, strict=True):
-            ax.plot([at] * runs.size, runs, **props | own)
+            ax.plot([at] * runs.size, runs, **run, markeredgewidth=0)
         medians = values.median("seed").values
-        ax.plot(x, medians, **props | {"linewidth": 1.2})
+        line: dict[str, Any] = {**props, "linewidth": 1.2}
+        ax.plot(x, medians, **line)
         low = [at for at, median in zip(x, medians, strict=True) if median <= LEAST]
         off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": "", "zorder": 4}
         ax.plot(low, [LEAST] * len(low), clip_on=False, **off_axis)

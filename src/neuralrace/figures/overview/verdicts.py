@@ -26,7 +26,7 @@ from neuralrace.results.cells import Results
 
 TALL = 0.36
 """Half the height of a tile, in rows."""
-HOLDS = ("reproduced", "analogue", "identity")
+HOLDS: tuple[Status, ...] = ("reproduced", "analogue", "identity")
 """Statuses of sentences that hold."""
 ORDER = tuple(reversed(STATUSES))
 EDGE = {"edgecolor": "0.5", "linewidth": 0.4}
@@ -56,7 +56,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     rows.set(xlim=(-0.3, max(map(len, papers.values()), default=0) + 1), xlabel="sentences")
     rows.spines[["left", "bottom"]].set_visible(False)
     rows.tick_params(length=0)
-    shown = [status for status in ORDER if any(sentence.status == status for sentence in tested)]
+    shown: list[Status] = [
+        status for status in ORDER if any(sentence.status == status for sentence in tested)
+    ]
     lines = (
         [style.handle("hold:", linestyle=""), *(_handle(s) for s in shown if s in HOLDS)],
         [style.handle("do not:", linestyle=""), *(_handle(s) for s in shown if s not in HOLDS)],
