@@ -20,7 +20,7 @@ def files(workspace) -> dict[str, bytes]:
     ("key", "value", "problem"),
     [
         ("seeds", 0, "greater than 0"),
-        ("seeds", "2", "integer"),
+        ("seeds", "2", "expected a whole number"),
         ("colour", "red", "unknown key"),
         ("init_scales", ["small"], "expected a number"),
         ("seeds", 10**9, "needs .* GB of memory, and the machine has .*; use less"),

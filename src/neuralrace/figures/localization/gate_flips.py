@@ -113,11 +113,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     shown = values.sel(init_scale=scale).mean("seed")
     time = shown[CLOCK]
     shades = ax.pcolormesh(time, time, shown, vmin=0, cmap=style.HEAT)
-    ax.set(xlabel=style.FLOW_TIME, ylabel=style.FLOW_TIME)
+    setting = f"({marginal_name(results.cells('gate_flips')[0])}, init scale {scale:g})"
+    ax.set(xlabel=f"{style.FLOW_TIME}\n{setting}", ylabel=style.FLOW_TIME)
     ax.invert_yaxis()
-    setting = f"{marginal_name(results.cells('gate_flips')[0])},\ninit scale {scale:g}"
-    at = {"ha": "right", "va": "center", "transform": ax.transAxes}
-    ax.text(0.98, 0.36, setting, color="white", **at)
     ax.figure.colorbar(shades, ax=ax, label="gates that differ", aspect=14)
     ax.set_title("Gates flip less and less")
 

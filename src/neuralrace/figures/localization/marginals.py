@@ -106,8 +106,6 @@ def panel_c(results: Results, ax: Axes) -> None:
     parts = _draw(ax, results, "participation_ratio", named=True)
     for part in parts:
         part.axhline(1, **style.GUIDE)
-    at = {"va": "top", "color": "0.45", "fontsize": 6.5}
-    parts[0].text(0.02, 0.98, "random phases", transform=parts[0].get_yaxis_transform(), **at)
     label = "participation over\nthat of random phases"
     parts[0].set(ylabel=label, ylim=(0.5, 2.6), yticks=[1, 1.5, 2, 2.5])
     ax.set_title("Saturated inputs make more than a spectrum")

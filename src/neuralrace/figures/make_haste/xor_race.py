@@ -83,7 +83,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     margins.draw_by_margin(ax, cells, own, race)
     margins.name_scales(ax, cells, own, 1)
     ax.axhline(1, **style.PAPER)
-    ax.text(0.98, 0.02, "dotted: Jarvis et al.,\nas fast as the faster kind", ha="right",
+    # The name of the crossover stands at the bottom.
+    x, side = (0.02, "left") if sum(ax.get_xlim()) / 2 < margins.CROSSOVER else (0.98, "right")
+    ax.text(x, 0.02, "dotted: Jarvis et al.,\nas fast as the faster kind", ha=side,
             transform=ax.transAxes)  # fmt: skip
     ax.set_ylabel("half time, over that of the faster")
     ax.set_title(r"ReLU beats the faster kind near $\Delta^*$")

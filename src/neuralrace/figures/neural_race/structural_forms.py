@@ -132,7 +132,13 @@ def panel_e(results: Results, ax: Axes) -> None:
     )
     inside: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "center"}
     # Modes of clusters have two strengths, with room between their curves.
-    style.note_at(axes[3], "dark to light:\nmode 1 to last", (0.99, 0.42), (0, 0), **inside)
+    style.note_at(
+        axes[min(3, len(axes) - 1)],
+        "dark to light:\nmode 1 to last",
+        (0.99, 0.42),
+        (0, 0),
+        **inside,
+    )
     middle = axes[len(axes) // 2]
     middle.set_xlabel(f"{middle.get_xlabel()}\n(all half times within {off:.0%})")
     ax.set_title("Modes are learned when the closed form says")
