@@ -178,7 +178,7 @@ CALLS = {
         "task: experiments.benchmark.own.dataset: 'hierarchy': expected a mapping",
     ),
     "nr.combine(3)": ("cells: is of type int; give the result of open_results",),
-    "nr.plot('results')": ("results: str: give what simulate gives",),
+    "nr.plot('results')": ("results: str: give what simulate or open_results gives",),
     "nr.open_results('gone')": ("gone: no results found; run `neuralrace run",),
 }
 """A call, and parts of the message."""
