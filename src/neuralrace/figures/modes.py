@@ -139,6 +139,33 @@ def draw_decomposition(
     return axes
 
 
+def draw_task(ax: Axes, cell: CellResults) -> None:
+    """The correlation of items and outputs, and the modes that it splits into.
+
+    These are output vectors, singular values and item vectors. The correlation and the singular
+    values are over the variance of inputs.
+
+    Args:
+        ax: axes of a panel, which are split.
+        cell: a cell of the task.
+    """
+    data, modes = cell.data, cell.data.modes
+    # entries on the edge between two colours have the same one on every machine
+    u, v = (vectors.round(9) for vectors in signed_vectors(cell))
+    values = cell.target.values  # singular values over the variance of inputs
+    total = data.sigma_yx * values[0] / modes.s[0]
+    symbols = (
+        r"$\Sigma^{yx}$ over input variance",
+        "$=$ $U$",
+        r"$\times$ $S$ (values written)",
+        r"$\times$ $V^T$",
+    )
+    matrices = (total, u, np.diag(values), v.T)
+    axes = draw_decomposition(ax, cell, matrices, symbols, data.output_names)
+    for part in axes[1:3]:
+        part.set_xlabel("mode")
+
+
 def draw_modes(
     ax: Axes, cell: CellResults, curves: xr.DataArray, theory: xr.DataArray, **props: Any
 ) -> None:

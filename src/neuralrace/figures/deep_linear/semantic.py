@@ -17,10 +17,9 @@ from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.ends import label_ends
 from neuralrace.figures.modes import (
-    draw_decomposition,
     draw_strengths,
+    draw_task,
     equal_modes,
-    signed_vectors,
 )
 from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
@@ -56,22 +55,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     Correlations are over the variance of inputs. Singular values are written; their shades are
     shares of the largest.
     """
-    cell = results.cell("semantic_deep")
-    data, modes = cell.data, cell.data.modes
-    # entries on the edge between two colours have the same one on every machine
-    u, v = (vectors.round(9) for vectors in signed_vectors(cell))
-    values = cell.target.values  # singular values over the variance of inputs
-    total = data.sigma_yx * values[0] / modes.s[0]
-    symbols = (
-        r"$\Sigma^{yx}$ over input variance",
-        "$=$ $U$",
-        r"$\times$ $S$ (values written)",
-        r"$\times$ $V^T$",
-    )
-    matrices = (total, u, np.diag(values), v.T)
-    axes = draw_decomposition(ax, cell, matrices, symbols, data.output_names)
-    for part in axes[1:3]:
-        part.set_xlabel("mode")
+    draw_task(ax, results.cell("semantic_deep"))
     ax.set_title("Singular modes are distinctions, from broad to narrow")
 
 

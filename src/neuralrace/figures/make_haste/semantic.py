@@ -9,12 +9,11 @@ forms from the same initial weights, with nothing fitted. Networks without a hid
 
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
-from neuralrace.figures.modes import draw_decomposition, draw_modes, signed_vectors
+from neuralrace.figures.modes import draw_modes, draw_task
 from neuralrace.figures.sweeps import draw_relative_loss, smallest_scale
 from neuralrace.results.cells import Results
 
@@ -50,21 +49,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """Correlation of items and properties, over the variance of inputs, and the singular vectors
     and values it splits into. Singular values are written; their shades are shares of the largest.
     """
-    cell = results.cell(DEEP[0])
-    data, modes = cell.data, cell.data.modes
-    u, v = signed_vectors(cell)
-    values = cell.target.values  # singular values over the variance of inputs
-    total = data.sigma_yx * values[0] / modes.s[0]
-    symbols = (
-        r"$\Sigma^{yx}$ over input variance",
-        "$=$ $U$",
-        r"$\times$ $S$ (values written)",
-        r"$\times$ $V^T$",
-    )
-    matrices = (total, u, np.diag(values), v.T)
-    axes = draw_decomposition(ax, cell, matrices, symbols, data.output_names)
-    for part in axes[1:3]:
-        part.set_xlabel("mode")
+    draw_task(ax, results.cell(DEEP[0]))
     ax.set_title("A hierarchy splits into modes, level by level")
 
 
