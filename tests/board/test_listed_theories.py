@@ -36,7 +36,7 @@ def test_theories_that_apply_come_first_and_others_have_a_reason():
 def test_command_tells_what_applies_to_an_experiment(monkeypatch, capsys):
     monkeypatch.chdir(REPOSITORY)
     assert main(["theories", "deep_linear/exact", "--json"]) == 0
-    for cell, told in json.loads(capsys.readouterr().out).items():
+    for cell, answer in json.loads(capsys.readouterr().out).items():
         assert cell.startswith("deep_linear/exact/")
-        assert told["theories_that_apply"]["exact"]["derived_for"] == "balanced weights"
-        assert "relu" in told["theories_that_do_not"]["mean_field"]
+        assert answer["theories_that_apply"]["exact"]["derived_for"] == "balanced weights"
+        assert "relu" in answer["theories_that_do_not"]["mean_field"]
