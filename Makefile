@@ -118,7 +118,6 @@ benchmarks: $(INSTALLED) ## measure training throughput, and where the time of m
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/routing.py --scaling
-	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/localization.py
 	$(BIN)/python benchmarks/natural_images.py
 	$(SNAKEMAKE) figures
