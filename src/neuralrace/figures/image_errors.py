@@ -29,7 +29,10 @@ def draw_pairs(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
     for name, props in PAIRS.items():
         values = [of(cell, name).isel(init_scale=0) for cell in cells]
         domains.draw_by_partners(ax, cells, values, props)
-    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
+        for cell, runs in zip(cells, values, strict=True):  # ranges interrupt the line below
+            gap: dict[str, Any] = {"color": "white", "linewidth": 4, "zorder": 0.5, "capstyle": "round"}
+            ax.vlines(domains.partner_share(cell), runs.min(), runs.max(), **gap)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER | {"zorder": 0})
     shown = ax.get_xlim()
     ax.set_xticks(SHARES)
     ax.set_xlim(shown)  # Ticks beyond the markers would widen the axis.
