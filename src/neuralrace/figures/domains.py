@@ -13,7 +13,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from matplotlib.patheffects import Normal, Stroke
-from matplotlib.typing import ColorType
 
 from neuralrace.figures import style
 from neuralrace.networks.gates.architecture import Pathway
@@ -38,7 +37,11 @@ FLOOR = 1e-8
 """Smaller errors are drawn at this value."""
 MOST_NUMBERED = 10
 """With more domains, their numbers and borders are not drawn."""
-EDGE = {"linewidth": 1.0, "path_effects": [Stroke(linewidth=2.2, foreground="white"), Normal()]}
+EDGE = {
+    "color": "black",
+    "linewidth": 1.0,
+    "path_effects": [Stroke(linewidth=2.2, foreground="white"), Normal()],
+}
 """Lines that are visible on light and dark shades."""
 
 
@@ -97,7 +100,7 @@ def draw_similarity(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesIma
 
 
 def draw_outputs(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
-    """Outputs of all pairs after training, with lines around the trained ones."""
+    """Outputs of all pairs after training; lines separate trained from untrained pairs."""
     outputs = cell.get("trajectory", "pair_outputs")
     outputs = outputs.isel(init_scale=init_scale, seed=0, snapshot=-1).values
     domains, _, items, properties = outputs.shape
@@ -105,7 +108,7 @@ def draw_outputs(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
     targets = cell.domains.targets
     image = style.heat(ax, tiles, float(targets.min()), float(targets.max()))
     _label_domains(ax, domains, (items, properties), "output domain")
-    outline(ax, mask(cell).T, (items, properties), TRAINED["color"])
+    outline(ax, mask(cell).T, (items, properties))
     return image
 
 
@@ -179,12 +182,7 @@ def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> 
     ax.set(xlabel="input domain", ylabel=rows)
 
 
-def outline(
-    ax: Axes,
-    inside: Bool[np.ndarray, "row column"],
-    size: tuple[int, int],
-    colour: ColorType = "black",
-) -> None:
+def outline(ax: Axes, inside: Bool[np.ndarray, "row column"], size: tuple[int, int]) -> None:
     """Lines around the blocks of `size` pixels where `inside` is true, in place of the frame."""
     framed = np.pad(inside, 1)
     path: list[tuple[float, float]] = []
@@ -193,5 +191,5 @@ def outline(
     for row, column in np.argwhere(np.diff(framed, axis=0)) - (0, 1):
         path += [(column, row), (column + 1, row), (np.nan, np.nan)]
     x, y = (np.reshape(path, (-1, 2)) * size - 0.5).T
-    ax.plot(x, y, color=colour, clip_on=False, **EDGE)
+    ax.plot(x, y, clip_on=False, **EDGE)
     ax.spines[:].set_visible(False)

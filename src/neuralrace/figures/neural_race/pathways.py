@@ -132,7 +132,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     theory; below, how much they differ from it. Theory of a random start is the gradient flow of
     the reduction, from an aligned start derived from the weights, with nothing fitted; that of a
     decoupled start is the reduction by the steps of the simulation, which differs from it by a
-    rounding error, here called zero, and is not drawn. The number is the time to half of the initial loss.
+    rounding error, here called zero, and is not drawn. The number is the time to half of the
+    initial loss.
     """
     time = results.cell("pathways").flow_time
     whole, off = style.split(ax, 2, height_ratios=(1.6, 1), sharex=True)[:, 0]
@@ -158,7 +159,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
     off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="loss minus\ntheory")
     whole.set(ylabel="loss over\ninitial loss", ylim=(0, None))
-    whole.legend(loc="upper left", bbox_to_anchor=(0.35, 1.05), labelspacing=0.3)
+    whole.legend(loc="upper left", bbox_to_anchor=(0.32, 1.05), labelspacing=0.3)
     ax.set_title("Losses fall in stages")
 
 

@@ -3,9 +3,9 @@
 The network of figure 4 of Saxe, Sodhani and Lewallen (2022), measured in ten runs. From a decoupled
 start the simulation is the reduction, to rounding, once both take the same steps; from its gradient
 flow it differs by a distance of first order in the step. From random weights modes are learned
-about when theory says; the times of stronger ones vary less from run to run. By its own clock the hidden matrix is no faster than
-the outer ones: it grows the square root of the number of domains times as fast, and as much
-further.
+about when theory says; the times of stronger ones vary less from run to run. By its own clock the
+hidden matrix is no faster than the outer ones: it grows the square root of the number of domains
+times as fast, and as much further.
 """
 
 from typing import Any

@@ -84,8 +84,8 @@ def panel_b(results: Results, ax: Axes) -> None:
             fontsize=6.5,
             ha="right" if side < 0 else "left",
         )
-    ax.set(xlabel="partners $K$ / $K$ of equal speed (theory)", ylabel="share of the shared pathway")
-    ax.set_ylim(-0.05, 1.05)
+    ax.set(xlabel="partners $K$ / $K$ of equal speed (theory)")
+    ax.set(ylabel="share of the shared pathway", ylim=(-0.05, 1.05))
     ax.legend(title="domains $M$\n(bars: ranges)", loc="upper left")
     ax.set_title("The number of domains does not matter")
 
