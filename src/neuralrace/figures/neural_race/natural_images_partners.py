@@ -133,8 +133,8 @@ def panel_b(results: Results, ax: Axes) -> None:
             part.text(median, row - 0.37, f"{median:.1f}", ha="center")
     part.xaxis.set_major_locator(MultipleLocator(1))
     part.set_xlabel(
-        "trained output domains, $K$, for nine tenths\n"
-        "of the trained accuracy above chance\n(marks: runs; bars: medians)"
+        "trained output domains, $K$, for\nnine tenths of the trained accuracy\n"
+        "above chance (bars: medians of runs)"
     )
     ax.set_title("Random masks and small weights need fewer")
 
