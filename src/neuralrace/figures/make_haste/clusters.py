@@ -21,7 +21,7 @@ from matplotlib.patches import Patch, Rectangle
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.gate_patterns import colour, kinds_of
+from neuralrace.figures.gate_patterns import COMMON, colour, kinds_of
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
@@ -46,15 +46,14 @@ HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Shades; rows have names."""
-    shares = {"0": 0.0, "0.5": 0.5, "1": 1.0}
+    """Shades, in the colour of one kind of cluster; rows have names."""
+    edge: dict[str, Any] = {"edgecolor": HATCH["edgecolor"], "linewidth": 0.5}
+    none, half, full = (_shade(COMMON, share) for share in (0.0, 0.5, 1.0))
     return [
-        style.handle("open share of a cluster", linestyle=""),
-        *(
-            Patch(facecolor=str(1 - 0.65 * share), edgecolor="0.35", linewidth=0.5, label=name)
-            for name, share in shares.items()
-        ),
-        Patch(facecolor="0.75", label="about half: mixed", **HATCH),
+        style.handle("open share, in each colour:", linestyle=""),
+        Patch(facecolor=none, label="0", **edge),
+        Patch(facecolor=half, label="about half: mixed", **edge | HATCH),
+        Patch(facecolor=full, label="1", **edge),
     ]
 
 
@@ -79,7 +78,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Four clusters of gates of the start; one of them is open nowhere and makes no pathway."""
     part = style.split(ax, 1)[0, 0]
     found = _draw_clusters(part, results.cell("contextual"), "start", 4)
-    ax.set_title(f"Start: {found.sum()} of the paper's pathways")
+    ax.set_title(f"{'Few' if found.mean() < 0.5 else 'Most'} pathways before training")
 
 
 def _draw_clusters(
@@ -108,7 +107,7 @@ def _draw_clusters(
     by_context = [contexts == context for context in np.unique(contexts)]
     opened = np.array([gates[:, own].all(axis=1) for own in by_context]).T
     edges = np.append(0, np.cumsum(shares))
-    shades = 1 - centroids[..., None] * (1 - np.array(list(map(colour, opened)))[:, None])
+    shades = _shade(np.array(list(map(colour, opened)))[:, None], centroids[..., None])
     ax.pcolormesh(np.arange(len(contexts) + 1) - 0.5, edges, shades)
     for column, own in enumerate(by_context):
         share = centroids[:, own].mean(axis=1)
@@ -132,3 +131,8 @@ def _draw_clusters(
     found = (opened == designed[:, None]).all(axis=-1).any(axis=-1)
     ax.set_title(f"$k$ = {count}: {found.sum()} of {len(found)} pathways", loc="center")
     return found
+
+
+def _shade(full: np.ndarray | style.Colour, share: np.ndarray | float) -> np.ndarray:
+    """A colour as strong as a share, from white to full."""
+    return 1 - share * (1 - np.asarray(full))
