@@ -31,7 +31,7 @@ WHOLE = "three_contexts_gated"
 NAMES: tuple[tuple[tuple[int, int], Literal["left", "right"]], ...] = (
     ((-7, -5), "right"),
     ((9, 6), "left"),
-    ((-3, 14), "left"),
+    ((4, 11), "left"),
 )
 """Offsets in points and alignments of the names of C, beside the first points."""
 SHORT = r"flow time (units of $\tau$)"
@@ -59,8 +59,9 @@ LATE = 0.05
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory; lines and markers are named in the panels."""
-    return [style.handle("theory", **style.THEORY)]
+    """Theory, and the guide of b; lines and markers are named in the panels."""
+    guide = r"$\propto 1/\sqrt{q(C-q)}$, through $q = C-1$"
+    return [style.handle("theory", **style.THEORY), style.handle(guide, **style.GUIDE)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -107,8 +108,6 @@ def panel_b(results: Results, ax: Axes) -> None:
         guide = time * np.sqrt(last * (count - last) / (q * (count - q)))
         ax.plot(q / count, guide, **style.GUIDE)
     ax.set_ylabel(r"time to half of the loss ($\tau$)")
-    ax.text(0.5, 0.05, r"thin: $\propto 1/\sqrt{q(C-q)}$, from $q = C-1$", color="0.35",
-            ha="center", transform=ax.transAxes)  # fmt: skip
     ax.set_title("Residual alone: two of four contexts win")
 
 
@@ -201,7 +200,7 @@ def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Poi
         style.note_at(ax, name, (x[0], first), shift, color=shade, ha=side, va="center")
         ax.plot(x, [time for _, _, time in own], **style.THEORY)
     ax.set(xlabel="share of contexts $q/C$", xlim=(0.1, 0.9))
-    ax.set_ylim(0.8 * ax.dataLim.y0, 1.1 * ax.dataLim.y1)
+    ax.set_ylim(0.8 * ax.dataLim.y0, 1.15 * ax.dataLim.y1)
 
 
 def _solved_time(cell: CellResults, candidate: str) -> float:
