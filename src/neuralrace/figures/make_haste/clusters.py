@@ -48,12 +48,11 @@ HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
 def legend(results: Results) -> style.Handles:
     """Shades, in the colour of one kind of cluster; rows have names."""
     edge: dict[str, Any] = {"edgecolor": HATCH["edgecolor"], "linewidth": 0.5}
-    none, half, full = (_shade(COMMON, share) for share in (0.0, 0.5, 1.0))
     return [
         style.handle("open share, in each colour:", linestyle=""),
-        Patch(facecolor=none, label="0", **edge),
-        Patch(facecolor=half, label="about half: mixed", **edge | HATCH),
-        Patch(facecolor=full, label="1", **edge),
+        Patch(facecolor="white", label="0", **edge),
+        Patch(facecolor=(COMMON, 0.5), label="about half: mixed", **edge | HATCH),
+        Patch(facecolor=COMMON, label="1", **edge),
     ]
 
 
@@ -107,7 +106,7 @@ def _draw_clusters(
     by_context = [contexts == context for context in np.unique(contexts)]
     opened = np.array([gates[:, own].all(axis=1) for own in by_context]).T
     edges = np.append(0, np.cumsum(shares))
-    shades = _shade(np.array(list(map(colour, opened)))[:, None], centroids[..., None])
+    shades = 1 - centroids[..., None] * (1 - np.array(list(map(colour, opened)))[:, None])
     ax.pcolormesh(np.arange(len(contexts) + 1) - 0.5, edges, shades)
     for column, own in enumerate(by_context):
         share = centroids[:, own].mean(axis=1)
@@ -131,8 +130,3 @@ def _draw_clusters(
     found = (opened == designed[:, None]).all(axis=-1).any(axis=-1)
     ax.set_title(f"$k$ = {count}: {found.sum()} of {len(found)} pathways", loc="center")
     return found
-
-
-def _shade(full: np.ndarray | style.Colour, share: np.ndarray | float) -> np.ndarray:
-    """A colour as strong as a share, from white to full."""
-    return 1 - share * (1 - np.asarray(full))
