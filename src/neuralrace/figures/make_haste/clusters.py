@@ -21,7 +21,7 @@ from matplotlib.patches import Patch, Rectangle
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.gate_patterns import colour, kinds_of
+from neuralrace.figures.gate_patterns import COMMON, colour, kinds_of
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
@@ -46,15 +46,13 @@ HATCH: dict[str, Any] = {"hatch": "/////", "edgecolor": "0.3", "linewidth": 0.0}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Shades; rows have names."""
-    shares = {"0": 0.0, "0.5": 0.5, "1": 1.0}
+    """Shades, in the colour of one kind of cluster; rows have names."""
+    edge: dict[str, Any] = {"edgecolor": HATCH["edgecolor"], "linewidth": 0.5}
     return [
-        style.handle("open share of a cluster", linestyle=""),
-        *(
-            Patch(facecolor=str(1 - 0.65 * share), edgecolor="0.35", linewidth=0.5, label=name)
-            for name, share in shares.items()
-        ),
-        Patch(facecolor="0.75", label="about half: mixed", **HATCH),
+        style.handle("open share, in each colour:", linestyle=""),
+        Patch(facecolor="white", label="0", **edge),
+        Patch(facecolor=(COMMON, 0.5), label="about half: mixed", **edge | HATCH),
+        Patch(facecolor=COMMON, label="1", **edge),
     ]
 
 
@@ -79,7 +77,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Four clusters of gates of the start; one of them is open nowhere and makes no pathway."""
     part = style.split(ax, 1)[0, 0]
     found = _draw_clusters(part, results.cell("contextual"), "start", 4)
-    ax.set_title(f"Start: {found.sum()} of the paper's pathways")
+    ax.set_title(f"{'Few' if found.mean() < 0.5 else 'Most'} pathways before training")
 
 
 def _draw_clusters(

@@ -21,8 +21,8 @@ from neuralrace.results.cells import CellResults, Results
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 LATE = 0.05
 """Loss over initial loss at which times are compared."""
-
-DARK = "dark: strong modes"
+LABEL = (-0.16, 0.5)
+"""Place of the label of an axis up, the same in all rows, so that they begin below one another."""
 
 
 @Figure(
@@ -64,14 +64,14 @@ def panel_a(results: Results, ax: Axes) -> None:
         part.set(xlim=(0, _end(relu)), yscale="log", ylim=(0.01, 1.2), ylabel="")
         part.axhline(LATE, **style.GUIDE)
         part.tick_params(labelbottom=False)
+        style.note_at(part, f"{LATE:.0%}", (0, LATE), (3, 2))
         part.set_title(f"{contextual.task(relu).contexts} contexts", loc="center")
         late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
         if np.isfinite(late / early):
             times = f"{late / early:.2f} times as long as the gated"
-            text = f"to {LATE:.0%} the ReLU network takes\n{times}"
-            part.text(0.98, 0.97, text, ha="right", va="top", transform=part.transAxes,
-                      fontsize=6.5)  # fmt: skip
+            style.note(part, f"to {LATE:.0%} the ReLU network takes\n{times}")
     parts[0].set_ylabel("loss over initial loss")
+    parts[0].yaxis.set_label_coords(*LABEL)
     ax.set_title("ReLU networks share early stages, then fall behind")
 
 
@@ -83,7 +83,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     parts = _draw_values(results, True, ax)
     for part in parts:
         part.tick_params(labelbottom=False)
-    parts[0].text(0.98, 0.06, DARK, ha="right", transform=parts[0].transAxes, fontsize=6.5)
+    style.note(parts[0], "dark: strong modes", "lower right")
     ax.set_title("Gated network, common pathway: several modes overshoot")
 
 
@@ -92,7 +92,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     parts = _draw_values(results, False, ax)
     for part in parts:
         part.set_xlabel(style.FLOW_TIME)
-    parts[0].text(0.02, 0.75, DARK, transform=parts[0].transAxes, fontsize=6.5)
+    parts[0].text(0.03, 0.7, "dark:\nstrong\nmodes", transform=parts[0].transAxes,
+                  fontsize=6.5, va="top")  # fmt: skip
     ax.set_title("Gated network, context pathways: closed form comes late")
 
 
@@ -114,9 +115,9 @@ def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
             for solution in ("pathway_modes", "staged_modes")
         )
         text = f"theory {near:.1%} off, Jarvis et al. {far:.0%} off"
-        part.text(0.98, 0.97, text, ha="right", va="top", transform=part.transAxes, fontsize=6.5)
-        part.yaxis.set_major_formatter("{x:.1f}")  # as wide as in a
+        style.note(part, text)
     parts[0].set_ylabel("singular value")
+    parts[0].yaxis.set_label_coords(*LABEL)
     return parts
 
 

@@ -32,7 +32,7 @@ STYLES: dict[str, dict[str, Any]] = {
     WIDE: {"color": "0.25", "linewidth": 1.0, "alpha": 1.0, "marker": "s", "markersize": 2.5},
 }
 TAGS: dict[str, tuple[str, int, Literal["left", "right"]]] = {
-    RELN: ("100 units a pathway", 9, "left"),
+    RELN: ("100 units per pathway", 9, "left"),
     WIDE: ("wide\ncommon", -7, "right"),
 }
 """Names in the enlarged drop, with their offset in points and alignment."""
@@ -67,9 +67,9 @@ def legend(results: Results) -> style.Handles:
     """The ReLU network, both gated networks and their theory."""
     return [
         style.handle("ReLU network", **contextual.RELU),
-        style.handle("gated, 100 units a pathway", **STYLES[RELN]),
+        style.handle("gated, 100 units per pathway", **STYLES[RELN]),
         style.handle("gated, wide common pathway", **STYLES[WIDE]),
-        style.handle("theory of the gated", **style.THEORY),
+        style.handle("theory of gated networks", **style.THEORY),
     ]
 
 
@@ -157,7 +157,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         part.set_title(contextual.opening_label(row, contextual.task(cell)), loc="center")
     axes[0].set_ylabel("singular value")
     axes[1].text(0.03, 0.9, "dark: strong modes", transform=axes[1].transAxes, fontsize=6.5)
-    axes[0].text(0.98, 0.06, f"within {off:.0%}", ha="right", transform=axes[0].transAxes)
+    axes[0].text(0.98, 0.06, f"within {off:.0%} of theory", ha="right", transform=axes[0].transAxes)
     ax.set_title("Every pathway follows theory")
 
 

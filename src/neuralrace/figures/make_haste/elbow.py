@@ -39,7 +39,7 @@ HALF, REACH = 0.36, 0.5
 @Figure(
     layout="a;b",
     width=4.6,
-    height=3.8,
+    height=3.9,
     heights=(1.45, 1.0),
     cf={"a": "Fig. 9"},
     reads={
@@ -108,6 +108,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         shades = np.where(gates[..., None], colours[:, None], 0.95)
         rows = len(gates)
         extent = (count - HALF, count + HALF, rows, 0)
+        ax.text(count, -0.25, f"$k$ = {count}", ha="center", va="bottom", fontsize=6.5)
         ax.imshow(shades, aspect="auto", interpolation="nearest", extent=extent)
         for row in range(1, rows):
             ax.plot(extent[:2], [row, row], color="white", linewidth=1.2)
@@ -123,7 +124,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     names = [", ".join(map(str, np.flatnonzero(row) + 1)) or "none" for row in opened]
     ax.set_yticks(np.arange(len(names)) + 0.5, [f"open in {name}" for name in names])
     ax.yaxis.tick_right()
-    ax.set(ylim=(counts[-1] + 0.2, -0.2), ylabel="pathway")
+    ax.set(ylim=(counts[-1] + 0.2, -1.1), ylabel="pathway")
     ax.yaxis.set_label_position("left")
     places = np.arange(contexts) - (contexts - 1) / 2
     ticks = counts[:, None] + places * 2 * HALF / contexts

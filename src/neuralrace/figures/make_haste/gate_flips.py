@@ -23,7 +23,7 @@ from neuralrace.theory.reln.gates import relu_gates
 
 OTHERS = ("three_contexts", "four_contexts", "five_contexts")
 """Experiments whose contexts all have hierarchies."""
-LEVELS = (1.0, 0.7, 0.1)
+LEVELS = (1.0, 0.7, 0.45, 0.1)
 """Losses over initial loss at which gates are drawn, at the nearest snapshots, beside the end."""
 EVERY = 3
 """One unit in so many is drawn."""
@@ -78,7 +78,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     times = weights["snapshot_flow_time"].values[moments]
     for part, gate, time in zip(parts, gates[:, order], times, strict=False):
         draw_gates(part, gate, cell)
-        part.set(xlabel="sample, by context")
+        part.set(xlabel="sample,\nby context")
         part.set_title(f"flow time {time:.0f}", loc="center")
         part.set_yticks([])
     blocks = [(kind_name(k), np.flatnonzero((ends == k).all(axis=1)))
@@ -86,7 +86,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     blocks.append(("fewer", np.flatnonzero(ends.sum(axis=1) < dataset.contexts - 1)))
     named = [(rows.mean(), name) for name, rows in blocks if len(rows) > LEAST_BLOCK * len(order)]
     parts[0].set_yticks([middle for middle, _ in named], [name for _, name in named])
-    parts[0].set_ylabel("hidden unit, by contexts\nthat it is open in at the end\n"
+    parts[0].set_ylabel("hidden unit, by contexts that it\nis mostly open in at the end\n"
                         "(white: gate closed)")  # fmt: skip
     at = {"source": "training", "clusters": CLUSTERS}
     pathways, shares = (
@@ -95,7 +95,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     )
     heights = np.round(len(order) * shares / shares.sum()).astype(int)
     draw_gates(parts[-1], np.repeat(pathways.astype(bool), heights, axis=0), cell)
-    parts[-1].set(xlabel="sample, by context")
+    parts[-1].set(xlabel="sample,\nby context")
     parts[-1].set_title("gated network", loc="center")
     parts[-1].yaxis.tick_right()
     names = map(kind_name, opened_in(pathways.astype(bool), dataset.contexts))
@@ -106,7 +106,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Shares of units by the contexts that they are open in, on more than half of the samples of
-    each, one above the other, in the colours of a. Means over ten runs.
+    each, one above the other, in the colours of a. Means over ten runs. At the dip (third column of
+    a) most of the units that are no longer open in all contexts are open on exactly half of the
+    samples of one, and the next modes open some of them on more.
     """
     cell = results.cell("contextual")
     weights = smallest_scale(cell.get("trajectory", "weight_1"))
@@ -123,8 +125,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.plot(time, bottom, color="white", linewidth=1.2)
         ends.append((float((bottom + top)[-1]) / 2, _words(kind), colour(kind)))
         top = bottom
-    ax.set(xlabel=style.FLOW_TIME, ylabel="share of units", ylim=(0, 1))
+    ax.set(xlabel=style.FLOW_TIME, ylim=(0, 1))
     ax.set(xlim=(0, float(time[-1])), yticks=(0, 0.5, 1))
+    ax.set_ylabel("share of units, by contexts\nthat they are mostly open in")
     label_ends(ax, ends)
     ax.set_title("Units open in all contexts become rare")
 
@@ -145,7 +148,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, time, flips, marker=marker, markersize=3, **RELU)
         ends.append((end, text, RELU["color"]))
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of gates", ylim=(0, None))
-    ax.set_xlim(float(ax.dataLim.x0), float(time[-1]))
+    ax.set_xlim(0, float(time[-1]))
     ax.text(0.98, 0.46, "pale grey: hierarchies in\nthree, four and five contexts", ha="right",
             transform=ax.transAxes, fontsize=6.5, color="0.35")  # fmt: skip
     label_ends(ax, ends)

@@ -3,13 +3,14 @@
 On Jarvis, Klein, Rosman and Saxe, sec. 4 and appendices F and G, which explain the family that wins
 by its speed on the residual of the common pathway. Trained on that alone, pathways that are open in
 q and in C - q contexts learn alike, in the closed form of the source and in theory, and those of
-half of the contexts are the fastest. Beside a common pathway, more contexts are faster. The
-source's closed form (dotted) knows no difference there either; dashed is the one with what context
-pathways gain while the common one learns. Means and ranges over five runs, in e over ten.
+half of the contexts are the fastest. Beside a common pathway, more contexts are faster; of five
+contexts, only pathways of three and of four were trained. The source's closed form (dotted) knows
+no difference there either; dashed is the one with what context pathways gain while the common one
+learns. Means and ranges over five runs, in e over ten.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,6 +28,12 @@ SHOWN = "context_stage_four"
 STAGES = ("context_stage", SHOWN)
 TASKS = ("three_contexts", "four_contexts", "five_contexts")
 WHOLE = "three_contexts_gated"
+NAMES: tuple[tuple[tuple[int, int], Literal["left", "right"]], ...] = (
+    ((-7, -5), "right"),
+    ((9, 6), "left"),
+    ((4, 11), "left"),
+)
+"""Offsets in points and alignments of the names of C, beside the first points."""
 SHORT = r"flow time (units of $\tau$)"
 LATE = 0.05
 """Loss over initial loss at the end of learning."""
@@ -52,8 +59,9 @@ LATE = 0.05
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory; lines and markers are named in the panels."""
-    return [style.handle("theory", **style.THEORY)]
+    """Theory, and the guide of b; lines and markers are named in the panels."""
+    guide = r"$\propto 1/\sqrt{q(C-q)}$, through $q = C-1$"
+    return [style.handle("theory", **style.THEORY), style.handle(guide, **style.GUIDE)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -94,15 +102,12 @@ def panel_b(results: Results, ax: Axes) -> None:
         ])  # fmt: skip
     counts = _contexts(results)
     _draw_times(ax, counts, points)
-    for (count, props), own in zip(style.styled(counts), points, strict=False):
+    for count, own in zip(counts, points, strict=False):
         last, _, time = own[-1]
         q = np.linspace(0.1, 0.9, 60) * count
-        guide = style.GUIDE | {"color": props["color"]}
-        ax.plot(q / count, time * np.sqrt(last * (count - last) / (q * (count - q))), **guide)
-    ax.legend(loc="lower left")
+        guide = time * np.sqrt(last * (count - last) / (q * (count - q)))
+        ax.plot(q / count, guide, **style.GUIDE)
     ax.set_ylabel(r"time to half of the loss ($\tau$)")
-    ax.text(0.5, 0.9, r"thin: $\propto 1/\sqrt{q(C-q)}$, from $q = C-1$", color="0.35",
-            ha="center", transform=ax.transAxes)  # fmt: skip
     ax.set_title("Residual alone: two of four contexts win")
 
 
@@ -112,7 +117,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     _draw_losses(ax, families, "head_start")
     ax.set(yscale="log", ylim=(0.01, 1.2))
     _name_task(ax, families, 0.9)
-    ax.text(0.85, 0.12, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
+    ax.text(0.79, 0.12, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
     ax.text(0.42, 0.12, "$q$ = 2", color=_colour(families, -1), ha="right", transform=ax.transAxes)
     ax.text(0.99, 0.55, "Jarvis et al.,\nclosed form", color=style.PAPER["color"], ha="right",
             transform=ax.transAxes)  # fmt: skip
@@ -134,7 +139,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, cell.flow_time, values, **_props(numbers))
         ax.plot(cell.flow_time, theory, **style.THEORY)
     ax.set(xlabel=SHORT, yscale="log")
-    ax.set_ylabel("first singular value", labelpad=8)
+    ax.set_ylabel("first singular value\nof context pathways")
     ax.yaxis.set_major_locator(LogLocator(100))
     ax.set_xlim(0, float(cell.flow_time[-1]))
     ax.text(0.36, 0.45, "$q$ = 1", color=_colour(families, 0), transform=ax.transAxes)
@@ -156,7 +161,6 @@ def panel_e(results: Results, ax: Axes) -> None:
             if len(numbers) == 1
         ])  # fmt: skip
     _draw_times(ax, _contexts(results), points)
-    ax.legend(loc="upper right")
     ax.set_ylabel(rf"time to {LATE:.0%} of the loss ($\tau$)")
     ax.set_title("Whole task: more contexts win")
 
@@ -181,17 +185,22 @@ def _name_task(ax: Axes, families: Families, height: float) -> None:
 
 
 def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Point]]) -> None:
-    """Draws times of simulation and of theory against q/C, a colour and a marker for each C.
+    """Draws times of simulation and of theory against q/C, a grey and a marker for each C.
 
     Points of the largest C may be absent.
     """
-    for (count, props), own in zip(style.styled(contexts), points, strict=False):
+    looks = zip(style.greys(len(contexts)), style.MARKERS, NAMES, strict=False)
+    for count, own, (shade, marker, (shift, side)) in zip(contexts, points, looks, strict=False):
         x = [q / count for q, _, _ in own]
         times = [times for _, times, _ in own]
-        style.point_series(ax, x, times, markersize=6, label=f"$C$ = {count}", **props)
+        first, *_ = style.point_series(ax, x, times, color=shade, marker=marker, markersize=6)
+        name = f"$C$ = {count}"
+        if len(own) < count - 1:
+            name += ",\nonly $q$ = " + ", ".join(str(q) for q, _, _ in own)
+        style.note_at(ax, name, (x[0], first), shift, color=shade, ha=side, va="center")
         ax.plot(x, [time for _, _, time in own], **style.THEORY)
     ax.set(xlabel="share of contexts $q/C$", xlim=(0.1, 0.9))
-    ax.set_ylim(0.8 * ax.dataLim.y0, 1.1 * ax.dataLim.y1)
+    ax.set_ylim(0.8 * ax.dataLim.y0, 1.15 * ax.dataLim.y1)
 
 
 def _solved_time(cell: CellResults, candidate: str) -> float:

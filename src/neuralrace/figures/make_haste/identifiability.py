@@ -22,15 +22,15 @@ from neuralrace.results.cells import CellResults, Results
 EXPERIMENTS = ("three_contexts", "four_contexts", "five_contexts")
 GAPS: dict[str, dict[str, Any]] = {
     "fitted_gap": {"color": style.categorical(0), "marker": "o"},
-    "unfitted_gap": {"color": "0.3", "marker": "s", "fillstyle": "none"},
+    "unfitted_gap": {"color": "0.3", "marker": "s", "markerfacecolor": "white"},
 }
 """Markers of closed forms with both starts fitted, and with nothing fitted."""
 TRAINED = {"color": style.categorical(0), "marker": "D"}
 LEVEL = 0.05
 """Loss over initial loss at which times are compared."""
+RANGE = "mean; range of runs if wider than the marker"
 SHADE = {"color": "0.88", "linewidth": 0, "zorder": 0}
 """Shade of the family in the paper."""
-BAR = {"color": "0.6", "linewidth": 1.6, "zorder": 1}
 
 
 @Figure(
@@ -59,14 +59,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     parts = _parts(cells, rows, ax)
     for part, cell, families in zip(parts, cells, rows, strict=True):
         for row, number in enumerate(families):
-            gaps = [metric(cell, name).sel(open_in=number) for name in GAPS]
-            part.plot([float(gap.mean()) for gap in gaps], [row, row], **BAR)
-            for gap, props in zip(gaps, GAPS.values(), strict=True):
+            for name, props in GAPS.items():
+                gap = metric(cell, name).sel(open_in=number)
                 style.points(part, row, gap, across=True, markersize=6, **props)
         part.set_xscale("log")
     parts[-1].set_xlabel(
-        "largest distance from the ReLU network's loss,\n"
-        "over the initial loss (mean and range over runs)"
+        f"largest distance from the ReLU network's loss, over the\ninitial loss ({RANGE})"
     )
     for gap, name in zip(GAPS, ("both starts fitted", "nothing fitted"), strict=True):
         at = float(metric(cells[0], gap).isel(open_in=0).mean())
@@ -104,9 +102,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         "time of the\nReLU network", (1, 1), (0, 2), parts[0].get_xaxis_transform(),
         textcoords="offset points", ha="center", color=style.COLOURS["relu"],
     )  # fmt: skip
-    parts[-1].set_xlabel(
-        f"time to {LEVEL:.0%} of the loss, over the ReLU network's\n(mean and range over runs)"
-    )
+    parts[-1].set_xlabel(f"time to {LEVEL:.0%} of the loss, over the ReLU network's\n({RANGE})")
     ax.set_title("Trained, the paper's family is too early")
 
 

@@ -34,13 +34,13 @@ EVERY = 3
 @Figure(
     layout="abc",
     height=2.95,
-    widths=(0.9, 1.35, 1.25),
+    widths=(0.9, 1.45, 1.15),
     cf={"b": "sec. 6"},
     reads={
         "two_hidden": {
             "trajectory": "weight_1 weight_2",
             "metrics": (
-                "always_open_share carried_residual context_gated_share final_loss_share "
+                "always_open_units carried_residual context_gated_share final_loss_share "
                 "linearised_loss"
             ),
         },
@@ -54,7 +54,7 @@ def legend(results: Results) -> style.Handles:
     contexts = contextual.task(results.cell("two_hidden")).contexts
     common, *kinds = kinds_of(contexts)
     return [
-        Patch(color=colour(common), label=f"open in contexts {_listed(common)}"),
+        Patch(color=colour(common), label=f"mostly open in {_listed(common)}"),
         *(Patch(color=colour(kind), label=_listed(kind)) for kind in kinds),
         Patch(color=colour(~common), label="fewer"),
     ]
@@ -78,15 +78,14 @@ def panel_a(results: Results, ax: Axes) -> None:
     style.named_columns(ax, ["as\ntrained", *layers])
     ax.text(0.98, 0.02, "numbers: medians", ha="right", color="0.35", transform=ax.transAxes)
     ax.set(yscale="log", ylabel="loss over initial loss")
-    ax.set_title("ReLU 2 is needed more")
+    ax.set_title("Layer 2 needs its ReLU more")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Gates at the end of a run of median loss, a row for a unit and a column for a sample, by
     context; closed gates are white. Rows are sorted by the contexts that units are open in, on more
     than half of the samples of each, and have their colour; every third unit is drawn. Numbers are
-    shares of units that are open on all samples, by power, the mean over runs; the paper has all of
-    layer 1.
+    shares of units that are open on all samples, the mean over runs; the paper has all of layer 1.
     """
     cell = results.cell("two_hidden")
     contexts, seed = (
@@ -98,14 +97,14 @@ def panel_b(results: Results, ax: Axes) -> None:
         for layer in (1, 2)
     ]
     gates = relu_gates([*(weight.values for weight in weights), np.empty((0, 0))], cell.data.x)
-    always = metric(cell, "always_open_share").mean("seed").values
+    always = metric(cell, "always_open_units").mean("seed").values
     parts = style.split(ax, 1, len(gates))[0]
     for layer, (part, gate, share) in enumerate(zip(parts, gates, always, strict=True), start=1):
         draw_gates(part, gate[by_contexts(gate, contexts)[::EVERY]], cell)
         paper = "Jarvis et al.: 100%" if layer == 1 else ""
-        part.set_title(f"layer {layer}:\n{share:.0%} always open\n{paper}", loc="center")
-        part.set(yticks=[], xlabel="sample, by context")
-    parts[0].set_ylabel("hidden unit (white: closed)")
+        part.set_title(f"layer {layer}: {share:.0%} open\non every sample\n{paper}", loc="center")
+        part.set(yticks=[], xlabel="sample,\nby context")
+    parts[0].set_ylabel("hidden unit, by contexts that it\nis mostly open in (white: closed)")
     ax.set_title("Units of both layers close")
 
 
@@ -126,7 +125,10 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.axvline(len(numbers) - 0.5, **style.GUIDE)
     ax.plot([], [], color="0.2", linewidth=1.2, label="median")
     style.named_columns(ax, [*map(str, numbers), "same gate\nfor all\nobjects"])
-    ax.set(xlabel="contexts that a unit is open in", ylabel="share of the residual")
+    ax.set_ylabel("share of the residual carried")
+    # Below the numbers alone, beside the name of the last column.
+    middle = len(numbers) / (2 * len(columns))
+    ax.set_xlabel("number of contexts that\na unit is mostly open in", x=middle, labelpad=-14)
     ax.legend(loc="upper left")
     ax.set_title("Units of two contexts carry most")
 

@@ -5,7 +5,7 @@ the context alone, or open on a single sample; its proof finds gates by object a
 sets them aside. Of the 16 patterns on four samples that is ten (dotted frame). Four more can be
 had (shaded), as linear programming shows, such as the counterexample (framed), which has weights
 (1/2, -1/2) from the objects and (1, 0) from the contexts; only the two patterns of XoR cannot.
-Trained networks use patterns beyond the lemma. Means and ranges over seeds.
+Trained networks use patterns beyond the lemma. Means and ranges over ten runs, of 200 units each.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch, Rectangle
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.diagrams import gate_handles
 from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory import gate_patterns
@@ -32,6 +32,8 @@ COUNTEREXAMPLE = np.array([0.5, -0.5, 1.0, 0.0])
 GROUPS = ("Jarvis et al.,\nlemma 4.1\nand proof", "beyond\nthe lemma", "impossible")
 START: dict[str, Any] = {"color": "0.5", "marker": "s", "clip_on": False}
 END: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o", "clip_on": False}
+OPEN = style.COLOURS["relu"]
+"""Gates of the ReLU network."""
 APART = 0.17
 """Distance of shares before and after training from the middle of their row."""
 FRAME = {"facecolor": "none", "edgecolor": style.categorical(4), "linewidth": 1.6}
@@ -52,7 +54,8 @@ LEMMA = FRAME | {"edgecolor": style.PAPER["color"], "linestyle": style.PAPER["li
 def legend(results: Results) -> style.Handles:
     """Gates, and times."""
     return [
-        *gate_handles(),
+        Patch(facecolor=OPEN, edgecolor="0.2", linewidth=0.6, label="gate open"),
+        Patch(facecolor="white", edgecolor="0.2", linewidth=0.6, label="gate closed"),
         style.handle("before training", linestyle="", **START),
         style.handle("after training", linestyle="", **END),
     ]
@@ -67,7 +70,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     groups = _grouped(results.cell("lemma"))
     patterns = np.concatenate(groups)
     names = [f"{o} in {c}" for c, o in product((1, 2), repeat=2)]
-    style.heat(ax, patterns, 0, 1, columns=names, cmap="gray")
+    style.heat(ax, patterns, 0, 1, columns=names, cmap=ListedColormap(["white", OPEN]))
     for row in range(1, len(patterns)):
         ax.axhline(row - 0.5, color="0.5", linewidth=0.5)
     shown = (results.cell("lemma").data.x @ COUNTEREXAMPLE > 0).tolist()
@@ -79,7 +82,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set_yticks([*ax.get_yticks(), first], [*GROUPS, "counter-\nexample"])
     ax.get_yticklabels()[-1].set_color(FRAME["edgecolor"])
     ax.set_xlabel("object in context")
-    ax.set_title(f"{len(groups[1])} gates beyond the lemma")
+    ax.set_title(f"{len(groups[1])} patterns beyond the lemma")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

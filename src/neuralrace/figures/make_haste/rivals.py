@@ -24,9 +24,9 @@ from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smalles
 from neuralrace.results.cells import CellResults, Results
 
 OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "samples_gated": ("a pathway a sample", {"color": (0.15, 0.15, 0.15), "linewidth": 4.0}),
+    "samples_gated": ("one pathway per sample", {"color": (0.15, 0.15, 0.15), "linewidth": 4.0}),
     "objects_gated": (
-        "a pathway an object",
+        "one pathway per object",
         {
             "color": (0.5, 0.5, 0.5),
             "linewidth": 1.4,
@@ -39,8 +39,8 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Names and lines of networks with other pathways, by experiment."""
 NAMES: dict[str, tuple[float, tuple[int, int], Literal["left", "right"]]] = {
-    "a pathway a sample": (0.6, (6, 0), "left"),
-    "a pathway an object": (0.25, (9, 4), "left"),
+    "one pathway per sample": (0.6, (6, 0), "left"),
+    "one pathway per object": (0.25, (9, 4), "left"),
     "gated, $q$ = 1": (0.06, (2, 5), "left"),
     "gated, $q$ = 2": (0.028, (-6, -6), "right"),
     "ReLU network": (0.14, (10, 11), "left"),
@@ -104,7 +104,7 @@ def panel_a(results: Results, ax: Axes) -> None:
                 ax.get_yaxis_transform(), "offset points", color="0.4", va="top")  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, yscale="log", ylim=(0.008, 1.2))
     ax.set_xlim(0, 1.05 * style.settling_time(loss, relu.flow_time))
-    ax.set_title("A pathway a sample begins last, ends first")
+    ax.set_title("One pathway per sample begins last, ends first")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
