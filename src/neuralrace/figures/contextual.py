@@ -205,14 +205,19 @@ def nearest_snapshots(losses: Float[np.ndarray, " snapshot"], levels: Sequence[f
     return [int(abs(np.log(losses / level)).argmin()) for level in levels]
 
 
+def moment_at_loss(level: float, losses: Float[np.ndarray, " snapshot"]) -> float:
+    """Where a loss is first reached, as an index of snapshots, interpolated linearly."""
+    falling = np.minimum.accumulate(losses)
+    return float(np.interp(-level, -falling, np.arange(len(losses))))
+
+
 def outputs_at_loss(
     level: float,
     losses: Float[np.ndarray, " snapshot"],
     outputs: Float[np.ndarray, "snapshot sample output"],
 ) -> Float[np.ndarray, "sample output"]:
     """Outputs at a loss, interpolated linearly between two snapshots."""
-    falling = np.minimum.accumulate(losses)
-    position = np.interp(-level, -falling, np.arange(len(losses)))
+    position = moment_at_loss(level, losses)
     before = min(int(position), len(losses) - 2)
     share = position - before
     return (1 - share) * outputs[before] + share * outputs[before + 1]
@@ -227,7 +232,7 @@ def draw_outputs(
     """Outputs of a ReLU network, of a gated network at the same losses, and their difference.
 
     Rows are samples, by context. Columns are properties, those that hold in all contexts first.
-    The largest difference is written at their colour bar.
+    Differences are of the ReLU network less the gated one; the largest is at their colour bar.
 
     Args:
         ax: axes of a panel, which are split into three rows and a column for each level.
@@ -266,7 +271,7 @@ def draw_outputs(
     ax.figure.colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
     bar = ax.figure.colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)
     bar.set_ticks((-limit, 0, limit))
-    bar.set_label(f"difference\n(largest {most:.2f})")
+    bar.set_label(f"ReLU − gated\n(largest {most:.2f})")
 
 
 def block_sizes(dataset: Contextual) -> list[int]:
