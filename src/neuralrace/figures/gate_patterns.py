@@ -16,7 +16,7 @@ CLOSED_IN = (style.categorical(2), style.categorical(9), *sns.color_palette("Dar
 """Units that are closed in one context, by context; the first is green in Jarvis et al."""
 OTHER = (0.35, 0.35, 0.35)
 """All other units."""
-INPUTS = ("object", "context")
+INPUTS: tuple[str, ...] = ("object", "context")
 """Names of the groups of inputs of the task."""
 
 
@@ -75,19 +75,19 @@ def _with_input_groups(cell: CellResults) -> Architecture:
     """The graph of a gated network with a node for each group of inputs in place of its input."""
     whole, visible = graph(cell), cell.gated.gates.visible_inputs(cell.data)
     sizes = dict(zip(INPUTS, cell.data.input_groups, strict=True))
-    ends = np.cumsum(list(sizes.values()))
-    groups = zip(INPUTS, np.split(visible, ends[:-1], axis=1), strict=True)
-    # The last group is on top, as the first pathway is, which alone receives it.
-    received = [
-        (group, node)
-        for group, seen in reversed(list(groups))
-        for node, sees in zip(_first_nodes(cell), seen.any(axis=1), strict=True)
-        if sees
+    starts = np.cumsum([0, *sizes.values()])[:-1]
+    received = np.logical_or.reduceat(visible, starts, axis=1)  # (pathway, group)
+    # The context is on top, as the common pathway is, which alone receives it.
+    outer = [
+        (name, node)
+        for name, by_pathway in reversed(list(zip(sizes, received.T, strict=True)))
+        for node, seen in zip(_first_nodes(cell), by_pathway, strict=True)
+        if seen
     ]
     inner = [edge for edge in whole.edges if edge[0] not in whole.inputs]
-    nodes = {group: sizes[group] for group, _ in received}
+    nodes = {name: sizes[name] for name, _ in outer}
     nodes |= {name: units for name, units in whole.nodes.items() if name not in whole.inputs}
-    return Architecture(nodes=nodes, edges=(*received, *inner))
+    return Architecture(nodes=nodes, edges=(*outer, *inner))
 
 
 def _first_nodes(cell: CellResults) -> list[str]:

@@ -120,8 +120,8 @@ def panel_e(results: Results, ax: Axes) -> None:
             part.axvline(column - 0.5, color="0.5", linewidth=0.6)
         part.spines[["top", "right"]].set_visible(True)
         part.set_title(f"$q$ = {contextual.family_name(numbers)}", loc="center")
-        part.set_xlabel("context")
     axes[0].set_ylabel("pathway", labelpad=9)
+    # Centred below all parts: with an even number of them, below the gap in the middle.
     key = "context\nsquares: pathways of d; grey: open in one context"
-    axes[len(axes) // 2].set_xlabel(key)
+    axes[(len(axes) - 1) // 2].set_xlabel(key, x=0.5 if len(axes) % 2 else 1.1)
     ax.set_title("Families of pathways open in $q$ contexts")
