@@ -205,14 +205,19 @@ def nearest_snapshots(losses: Float[np.ndarray, " snapshot"], levels: Sequence[f
     return [int(abs(np.log(losses / level)).argmin()) for level in levels]
 
 
+def moment_at_loss(level: float, losses: Float[np.ndarray, " snapshot"]) -> float:
+    """Where a loss is first reached, as an index of snapshots, interpolated linearly."""
+    falling = np.minimum.accumulate(losses)
+    return float(np.interp(-level, -falling, np.arange(len(losses))))
+
+
 def outputs_at_loss(
     level: float,
     losses: Float[np.ndarray, " snapshot"],
     outputs: Float[np.ndarray, "snapshot sample output"],
 ) -> Float[np.ndarray, "sample output"]:
     """Outputs at a loss, interpolated linearly between two snapshots."""
-    falling = np.minimum.accumulate(losses)
-    position = np.interp(-level, -falling, np.arange(len(losses)))
+    position = moment_at_loss(level, losses)
     before = min(int(position), len(losses) - 2)
     share = position - before
     return (1 - share) * outputs[before] + share * outputs[before + 1]

@@ -2,9 +2,10 @@
 
 Inputs are on the left and outputs on the right. A node is a box of units. An edge is a bundle of
 lines: one line for each route through the edge, in the colour of the route, or a grey line if there
-is none. So a bundle shows how many routes share a weight matrix. A gate is a row of cells at its
-node or on its edge, one cell for each context or sample: light if the gate is open, dark if it is
-closed. A line is dotted if a gate on its way is closed in all cells.
+is none. So a bundle shows how many routes share a weight matrix. Units have the colour of the
+routes through their node, if that is a single one. A gate is a row of cells at its node or on its
+edge, one cell for each context or sample: light if the gate is open, dark if it is closed. A line
+is dotted if a gate on its way is closed in all cells.
 """
 
 from collections.abc import Mapping, Sequence
@@ -117,7 +118,7 @@ def draw_network(
         axes.set_axis_off()
     _draw_edges(page, graph, boxes, stops, strokes, strips, labels)
     for name in graph.nodes:
-        colours = {s.colour for s in strokes if name in graph.edges[s.edge]}
+        colours = {s.colour for s in strokes if name in graph.edges[s.edge]} - {None}
         fill = next(iter(colours)) if len(colours) == 1 else None
         _draw_node(page, name, boxes[name], graph.nodes[name], fill)
         if name in strips:

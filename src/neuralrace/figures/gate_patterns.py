@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import draw_network, graph
+from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.results.cells import CellResults
 
 COMMON = style.categorical(1)
@@ -15,6 +16,8 @@ CLOSED_IN = (style.categorical(2), style.categorical(9), *sns.color_palette("Dar
 """Units that are closed in one context, by context; the first is green in Jarvis et al."""
 OTHER = (0.35, 0.35, 0.35)
 """All other units."""
+INPUTS: tuple[str, ...] = ("object", "context")
+"""Names of the groups of inputs of the task."""
 
 
 def colour(opened: Bool[np.ndarray, " context"]) -> style.Colour:
@@ -46,21 +49,50 @@ def by_contexts(gates: Bool[np.ndarray, "unit sample"], contexts: int) -> np.nda
 def draw_pathways(ax: Axes, cell: CellResults, shape: float) -> None:
     """The network of pathways, each in its colour, with its gates in the first to the last context.
 
+    Inputs are a node for each group, joined to the pathways that receive it. A pathway with two
+    lines receives both.
+
     Args:
         ax: axes to draw on.
         cell: a gated network on the task.
         shape: width over height of the drawing.
     """
-    drawn, opened = graph(cell), contextual.gates_by_context(cell)
-    nodes = [pathway.nodes[1] for pathway in drawn.pathways]
+    drawn, opened = _with_input_groups(cell), contextual.gates_by_context(cell)
+    gates = dict(zip(_first_nodes(cell), opened, strict=True))
     draw_network(
         ax,
         drawn,
-        dict(zip(drawn.pathways, map(colour, opened > 0), strict=True)),
-        dict(zip(nodes, opened, strict=True)),
-        {drawn.inputs[0]: "object,\ncontext", drawn.outputs[0]: "properties"},
+        {pathway: colour(gates[pathway.nodes[1]] > 0) for pathway in drawn.pathways},
+        gates,
+        {**{name: name for name in drawn.inputs}, drawn.outputs[0]: "properties"},
         shape=shape,
     )
+    contexts = ", ".join(str(context + 1) for context in range(opened.shape[1]))
+    style.note(ax, f"cells: gates in\ncontexts {contexts}", "lower right", color="0.35")
+
+
+def _with_input_groups(cell: CellResults) -> Architecture:
+    """The graph of a gated network with a node for each group of inputs in place of its input."""
+    whole, visible = graph(cell), cell.gated.gates.visible_inputs(cell.data)
+    sizes = dict(zip(INPUTS, cell.data.input_groups, strict=True))
+    starts = np.cumsum([0, *sizes.values()])[:-1]
+    received = np.logical_or.reduceat(visible, starts, axis=1)  # (pathway, group)
+    # The context is on top, as the common pathway is, which alone receives it.
+    outer = [
+        (name, node)
+        for name, by_pathway in reversed(list(zip(sizes, received.T, strict=True)))
+        for node, seen in zip(_first_nodes(cell), by_pathway, strict=True)
+        if seen
+    ]
+    inner = [edge for edge in whole.edges if edge[0] not in whole.inputs]
+    nodes = {name: sizes[name] for name, _ in outer}
+    nodes |= {name: units for name, units in whole.nodes.items() if name not in whole.inputs}
+    return Architecture(nodes=nodes, edges=(*outer, *inner))
+
+
+def _first_nodes(cell: CellResults) -> list[str]:
+    """The first hidden node of each pathway."""
+    return [pathway.nodes[1] for pathway in graph(cell).pathways]
 
 
 def draw_gates(ax: Axes, gates: Bool[np.ndarray, "row sample"], cell: CellResults) -> None:

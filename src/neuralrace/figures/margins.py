@@ -21,8 +21,6 @@ LINEAR, XOR = {"color": style.categorical(0)}, {"color": style.categorical(4)}
 """Pathways of one class each and of one example each; orange, as in the paper, is too near to the
 ReLU network's colour.
 """
-APART = 0.07
-"""Least distance of two names of init scales, as a share of the axis."""
 SIDEWAYS = 0.01
 """Margin by which neighbouring init scales are moved apart, so that their ranges can be seen."""
 
@@ -117,32 +115,6 @@ def draw_by_margin(
         ax.plot(positions, [float(each.sel(at).mean("seed")) for each in theory], **style.THEORY)
     draw_crossover(ax)
     ax.set_xlabel(LABEL)
-
-
-def name_scales(
-    ax: Axes, cells: Sequence[CellResults], values: Sequence[xr.DataArray], count: int
-) -> None:
-    """Writes the largest init scales beside their means, where these lie furthest apart.
-
-    Args:
-        ax: axes with the values.
-        cells: cells of a sweep over the margin.
-        values: (init_scale, seed), for each cell.
-        count: how many init scales are written, the largest first; one that lies on another is not.
-    """
-    name = LogFormatterSciNotation()
-    means = [each.mean("seed") for each in values]
-    cell, mean = max(
-        zip(cells, means, strict=True), key=lambda pair: float(pair[1].max() - pair[1].min())
-    )
-    low, high = ax.get_ylim()
-    named: list[float] = []
-    for scale, props in list(scale_styles(cell).items())[:count]:
-        height = float(mean.sel(init_scale=scale))
-        if all(abs(height - other) > APART * (high - low) for other in named):
-            ax.annotate(name(scale), (margin(cell), height), (11, 1), textcoords="offset points",
-                        fontsize=6.5, color=props["color"])  # fmt: skip
-            named.append(height)
 
 
 def nearest(cells: Sequence[CellResults]) -> CellResults:

@@ -100,11 +100,10 @@ def draw_decomposition(
     matrices: Sequence[np.ndarray],
     symbols: Sequence[str],
     output_names: Sequence[str] = (),
-    bar: str = "entry",
 ) -> np.ndarray:
     """A map from items to outputs and its three factors side by side, entries from -1 to 1.
 
-    Strengths of modes are written, and shaded as shares of the largest that the network learns.
+    Strengths of modes can be larger than 1: they are written on grey, which is no shade of the map.
 
     Args:
         ax: axes of a panel, which are split.
@@ -112,7 +111,6 @@ def draw_decomposition(
         matrices: the map, output vectors, strengths of the modes and item vectors.
         symbols: titles of the matrices.
         output_names: names of the rows of the output vectors; none when absent.
-        bar: name of the colour bar.
 
     Returns:
         The axes of the matrices.
@@ -122,20 +120,22 @@ def draw_decomposition(
     rows = (data.output_names, output_names, modes, modes)
     columns = (data.item_names, modes, modes, data.item_names)
     total, vectors, strengths, items = matrices
-    shares = strengths / float(cell.target.max())
+    written = np.where(np.eye(len(strengths), dtype=bool), np.nan, strengths)
     axes = style.split(ax, 1, len(matrices))[0]
-    shades = (total, vectors, shares, items)
     images = [
         style.heat(part, matrix, -1, 1, left, below)
-        for part, matrix, left, below in zip(axes, shades, rows, columns, strict=True)
+        for part, matrix, left, below in zip(
+            axes, (total, vectors, written, items), rows, columns, strict=True
+        )
     ]
-    for mode, (value, share) in enumerate(
-        zip(strengths.diagonal(), shares.diagonal(), strict=True)
-    ):
-        style.write_entry(axes[2], images[2], (mode, mode), share, f"{value:.1f}")
+    axes[2].set_facecolor("0.88")  # seen through the entries without a shade
+    for mode, value in enumerate(strengths.diagonal()):
+        axes[2].text(mode, mode, f"{value:.1f}", fontsize=6, ha="center", va="center")
     for part, symbol in zip(axes, symbols, strict=True):
         part.set_title(symbol, loc="center")
-    ax.figure.colorbar(images[-1], ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02, label=bar)
+    ax.figure.colorbar(
+        images[-1], ax=list(axes), ticks=(-1, 0, 1), aspect=12, pad=0.02, label="entry"
+    )
     return axes
 
 

@@ -7,8 +7,6 @@ these distinctions from broad to narrow. The two contrasts have one singular val
 are one choice of basis, and each pair of vectors is determined up to its sign.
 """
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -25,7 +23,9 @@ from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
 from neuralrace.results.cells import CellResults, Results
 
 STAGES = 5
-"""Number of snapshots that are drawn, from the first to the end of learning."""
+"""Number of snapshots that are drawn."""
+FIRST = 1 / 3
+"""The first of them, as a share of the time of learning; before, outputs are near zero."""
 
 
 @Figure(
@@ -52,8 +52,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
     Property vectors, singular values and item vectors. The first mode is what all items share, the
     second tells animals from plants, the last ones the animals, and the plants, from each other.
-    Correlations are over the variance of inputs. Singular values are written; their shades are
-    shares of the largest.
+    Correlations are over the variance of inputs. Singular values are written on grey.
     """
     draw_task(ax, results.cell("semantic_deep"))
     ax.set_title("Singular modes are distinctions, from broad to narrow")
@@ -74,8 +73,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         shades = style.heat(frame, outputs[stage].values.T, -1, 1, rows, data.item_names)
         frame.set_title(rf"$t$ = {time:.3g} $\tau$", loc="center")
         frame.spines[["top", "right"]].set_visible(True)
-    bar = ax.figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), pad=0.02)
-    bar.ax.set_title("output", loc="left")
+    ax.figure.colorbar(shades, ax=frames.tolist(), ticks=(-1, 0, 1), pad=0.02, label="output")
     ax.set_title("A network learns broad distinctions first")
 
 
@@ -83,18 +81,17 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Mode strengths in the same runs; thin lines are the stages."""
     cell = results.cell("semantic_deep")
     draw_strengths(ax, cell, "aligned_modes", smallest_scale_index(cell))
-    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 6.5, "color": "0.4"}
-    middle["transform"] = ax.get_xaxis_transform()
     for time in _stages(cell).values():
         ax.axvline(time, **style.GUIDE)
-    stages = list(_stages(cell).values())
+    stages = [0, *_stages(cell).values()]
     ax.set_xticks(stages, [f"{time:.3g}" for time in stages])
-    ax.text(float(np.mean(stages[-2:])), 0.87, "lines:\ntimes of b", **middle)
+    style.note(ax, "lines:\ntimes\nof b", "upper left", color="0.4")
     ends, colours = [], style.mode_colours(cell.strength)
     for group in equal_modes(cell.strength.values):
         modes = [int(cell.strength["mode"][index]) for index in group]
         name = f"mode{'s' * (len(modes) > 1)} {', '.join(map(str, modes))}"
-        ends.append((float(cell.target.sel(mode=modes[0])), name, colours[modes[0]]))
+        # the last mode of equal ones is drawn on top
+        ends.append((float(cell.target.sel(mode=modes[-1])), name, colours[modes[-1]]))
     label_ends(ax, ends)
     ax.set_title("Each mode follows its closed form")
 
@@ -106,5 +103,5 @@ def _stages(cell: CellResults) -> dict[int, float]:
     last = min(
         int(np.searchsorted(times, style.settling_time(loss, cell.flow_time))), times.size - 1
     )
-    chosen = np.unique(np.linspace(0, last, STAGES).round().astype(int))
+    chosen = np.unique(np.linspace(FIRST * last, last, STAGES).round().astype(int))
     return {int(stage): float(times[stage]) for stage in chosen}

@@ -48,20 +48,24 @@ def legend(results: Results) -> style.Handles:
     return [
         *(Patch(**props, linewidth=0, label=f"share {name}") for name, props in PARTS.values()),
         style.handle(f"range of {runs} runs", color="black", linestyle="", marker="|"),
-        Patch(color=SHADE, linewidth=0, label="Jarvis et al.: open in $C - 1$"),
+        Patch(color=SHADE, linewidth=0, label="Jarvis et al.: open in all but one"),
     ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Three contexts with blocks of different structure, as in figs. 3 and 4: shares of the part
     that is linear in the inputs, and of the residual, carried by units open in q contexts. As text:
-    contexts that a unit is open in on average, and the most that is carried of the residual, in any
-    of the four tasks, by units that are shut on all samples of the other contexts.
+    contexts that a unit is open in on average, weighted by what it carries of the residual, and the
+    most that is carried of the residual, in any of the four tasks, by units that are shut on all
+    samples of the other contexts.
     """
     _draw_carried(ax, results.cell("contextual"))
     most = max(metric_mean(results.cell(name), "context_specific_share") for name in EXPERIMENTS)
-    own = f"{_percent(most)} of the residual"
-    text = f"a to d: units fully shut\nin all contexts but one carry\n{own}"
+    text = (
+        "open: on more than half\nof the objects\n\n"
+        "units shut on all objects\nin all contexts but one carry\n"
+        f"{_percent(most)} of the residual (a to d)"
+    )
     ax.text(0.02, 0.84, text, va="top", fontsize=6.5, transform=ax.transAxes)
     ax.set_title("Three structures: units open in two, rarely one")
 

@@ -21,7 +21,7 @@ DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallo
 """Experiments, and labels of their solutions."""
 NETWORKS: tuple[tuple[str, float, dict[str, Any]], ...] = (
     ("one hidden\nlayer", 0.5, {"color": style.categorical(5)}),
-    ("none", 0.2, {"color": "0.45"}),
+    ("no\nhidden\nlayer", 0.22, {"color": "0.45"}),
 )
 """Names of both networks, losses at which these stand, and their colours."""
 SHORT = r"flow time (units of $\tau$)"
@@ -41,13 +41,14 @@ SHORT = r"flow time (units of $\tau$)"
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory; all lines have names."""
-    return [style.handle("closed form", **style.THEORY)]
+    """Simulation and theory; all lines have names."""
+    simulation = style.handle("simulation", color="0.3", **style.SIMULATION)
+    return [simulation, style.BAND, style.handle("closed form", **style.THEORY)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Correlation of items and properties, over the variance of inputs, and the singular vectors
-    and values it splits into. Singular values are written; their shades are shares of the largest.
+    and values it splits into. Singular values are written on grey.
     """
     draw_task(ax, results.cell(DEEP[0]))
     ax.set_title("A hierarchy splits into modes, level by level")
@@ -56,7 +57,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Mode strengths with a hidden layer; modes 3 and 4 are equally strong."""
     _draw_modes(results, DEEP, ax)
-    ax.set_title("Hidden layer: one by one")
+    ax.set_title("Hidden layer: in stages")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

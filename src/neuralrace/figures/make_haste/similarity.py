@@ -26,11 +26,13 @@ from neuralrace.results.cells import CellResults, Results
 RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "^", "markersize": 6}
 OPEN: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.0, "linewidth": 0.9}
 """Markers and lines of means, which lie close together."""
+SAMPLE: dict[str, Any] = {"linestyle": "", "marker": ".", "markersize": 2.5, "markeredgewidth": 0}
+"""Dots of samples, on top of the open markers of their means."""
 WORDS: dict[contextual.Numbers, str] = {(1,): "one context", (2,): "two contexts"}
 """Families that are drawn, by the contexts that a pathway is open in."""
 DISTANCES = ("scaling_disparity", "imitation_output_error")
 """Metrics of distances from the ReLU network: of hidden representations, and of outputs."""
-OUTSIDE = (17, 12)
+OUTSIDE = (19, 12)
 """Points across and up between a group and its name, away from the middle."""
 PLANES = ((0, 1), (2, 3))
 """Coordinates of the ReLU network in which contexts lie apart, and in which objects do."""
@@ -38,7 +40,7 @@ PLANES = ((0, 1), (2, 3))
 
 @Figure(
     layout="aab",
-    height=3.0,
+    height=2.9,
     widths=(1.0, 1.0, 1.2),
     cf={"a": "Fig. 4c"},
     reads={
@@ -64,9 +66,9 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """Means of the samples of a context (left, in the first two coordinates of the ReLU network)
-    and of two neighbouring objects (right, in the next two), joined for each network. Numbers are
-    mean lengths of sides over that of the ReLU network.
+    """All samples of each network (dots), and means of the samples of a context (left, in the first
+    two coordinates of the ReLU network) and of two neighbouring objects (right, in the next two),
+    joined for each network. Numbers are mean lengths of sides over that of the ReLU network.
     """
     relu = results.cell("contextual")
     dataset, count = contextual.task(relu), len(relu.data.x)
@@ -77,7 +79,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     }
     scaled = next(iter(drawn.values()))[0]
     positions = [(scaled, RELU), *((two, _props(family)) for family, (_, two, _) in drawn.items())]
-    reach = abs(scaled[:, :2]).max()
+    reach = max(abs(points[:, : PLANES[-1][-1] + 1]).max() for points, _ in positions)
     contexts, objects = np.divmod(np.arange(count), dataset.objects)
     parts = style.split(ax, 1, len(PLANES))[0]
     for part, plane, group, name in zip(
@@ -92,14 +94,17 @@ def panel_a(results: Results, ax: Axes) -> None:
             beside = {"textcoords": "offset points", "ha": "center", "va": "center"}
             part.annotate(text, (x, y), offset, **beside)
         lengths = [_side(points[:, plane], group) for points, _ in positions]
-        for line, (length, (_, props)) in enumerate(zip(lengths, positions, strict=True)):
-            part.text(1.35 * reach, reach * (1.0 - 0.2 * line), f"side {length / lengths[0]:.2f}",
-                      ha="right", va="center", fontsize=6.5, color=props["color"])  # fmt: skip
-        part.set(xlim=(-1.35 * reach, 1.35 * reach), ylim=(-1.3 * reach, 1.3 * reach))
+        key = [
+            style.handle(f"{length / lengths[0]:.2f}", **OPEN | props)
+            for length, (_, props) in zip(lengths, positions, strict=True)
+        ]
+        part.legend(handles=key, title="side, over\nReLU's", loc="upper right")
+        part.set(xlim=(-1.15 * reach, 1.15 * reach), ylim=(-1.05 * reach, 1.25 * reach))
         part.set_aspect("equal")
         part.set_axis_off()
         kind = "contexts" if group is contexts else "objects"
         part.set_title(f"{kind} (coordinates {plane[0] + 1}, {plane[1] + 1})", loc="center")
+    style.note(parts[0], "dots: samples, markers: means of groups", "lower left", color="0.35")
     ax.set_title("Same groups, but gated contexts lie closer together")
 
 
@@ -120,11 +125,12 @@ def panel_b(results: Results, ax: Axes) -> None:
             (0, 6 if place == "bottom" else -6), textcoords="offset points",
             ha="center", va=place, color=_props(family)["color"],
         )  # fmt: skip
+    style.note(ax, "a marker for each run", "lower left", color="0.35")
     ax.margins(x=0.25, y=0.25)
     ax.locator_params(nbins=4)
     for axis, name in ((ax.xaxis, "representations"), (ax.yaxis, "outputs")):
         axis.set_label_text(f"squared distance of {name}\nfrom the ReLU network's")
-    ax.set_title("One context: hidden nearer, outputs not")
+    ax.set_title("Nearer in representations, not in outputs")
 
 
 def _shown(relu: CellResults) -> list[contextual.Numbers]:
@@ -139,8 +145,9 @@ def _props(family: contextual.Numbers) -> dict[str, Any]:
 def _draw_groups(
     ax: Axes, points: Float[np.ndarray, "sample 2"], groups: np.ndarray, props: dict[str, Any]
 ) -> None:
-    """Means of groups of samples, joined by a closed line around them."""
+    """Samples, and means of their groups, joined by a closed line around them."""
     ax.plot(*_around(points, groups).T, **OPEN | props)
+    ax.plot(*points.T, color=props["color"], **SAMPLE)
 
 
 def _side(points: Float[np.ndarray, "sample 2"], groups: np.ndarray) -> float:

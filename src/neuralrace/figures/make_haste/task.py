@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import draw_network, gate_handles
-from neuralrace.figures.gate_patterns import colour, draw_pathways
+from neuralrace.figures.gate_patterns import INPUTS, colour, draw_pathways
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.results.cells import Results
 
@@ -40,7 +40,7 @@ GATES = "gray"
     layout="ac;bd;be",
     height=5.7,
     widths=(1.1, 1.0),
-    heights=(1.05, 1.1, 0.62),
+    heights=(1.05, 1.05, 0.75),
     cf={"a": "Fig. 3", "b": "Fig. 3", "c": "Fig. 1", "d": "Fig. 3"},
     reads={
         "contextual_gated": {
@@ -60,9 +60,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     cell = contextual.reln(results.cells("contextual_gated"))
     data, dataset = cell.data, contextual.task(cell)
     style.heat(ax, data.x.T, 0, 1)
-    names = ("object", "context")
-    contextual.name_blocks(ax.yaxis, data.input_groups, names)
-    ax.set_yticks(ax.get_yticks(), names, rotation=90, va="center")
+    contextual.name_blocks(ax.yaxis, data.input_groups, INPUTS)
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set_ylabel("input")
     ax.set_title("Inputs: every object in every context")
@@ -77,7 +75,6 @@ def panel_b(results: Results, ax: Axes) -> None:
     names = [f"{position}:\n{kind}" for position, kind in zip(positions, kinds, strict=True)]
     style.heat(ax, data.y.T, 0, 1)
     contextual.name_blocks(ax.yaxis, contextual.block_sizes(dataset), names)
-    ax.set_yticks(ax.get_yticks(), names, rotation=90, va="center", multialignment="center")
     contextual.name_contexts(ax.xaxis, dataset)
     ax.set(xlabel="context, each with all objects", ylabel="property")
     ax.set_title("Targets: some hold in one context only")
@@ -91,24 +88,22 @@ def panel_c(results: Results, ax: Axes) -> None:
     gates = {"v": [1], "w": [0], "u->v": [0]}
     draw_network(ax, NOTATION, {path: style.COLOURS["gated"]}, gates, NOTATION_LABELS, shape=2.0)
     ax.text(0.5, 0, r"$h_v = g_v\,\sum_e\,g_e W_e h_{s(e)}$", ha="center", va="bottom")
-    ax.text(0, 0, "grey: another edge\ndotted: closed", va="bottom", color="0.35",
+    ax.text(0, 0, "blue: on path $p$\ndotted: closed", va="bottom", color="0.35",
             fontsize=6.5, transform=ax.transAxes)  # fmt: skip
     ax.set_title("Gates switch nodes and edges off")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """The rectified linear network; cells are gates in the first to the last context."""
+    """The rectified linear network: the common pathway alone receives the context, and
+    has a line for each of both inputs.
+    """
     cell = contextual.reln(results.cells("contextual_gated"))
     draw_pathways(ax, cell, shape=1.6)
-    ax.text(0, 0, "cells: gates in\ncontexts 1, 2, 3", va="bottom", color="0.35",
-            transform=ax.transAxes)  # fmt: skip
     ax.set_title("A common pathway, and context pathways")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Gates of families of networks by context, a row for each pathway. Squares on the left have
-    the colours of pathways in d; pathways of one context are grey.
-    """
+    """Gates of families of networks by context, a row for each pathway."""
     networks = contextual.families(results.cells("contextual_gated"))
     axes = style.split(ax, 1, len(networks))[0]
     for part, (numbers, cell) in zip(axes, networks.items(), strict=True):
@@ -117,7 +112,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         names = [str(context) for context in range(1, contexts + 1)]
         style.heat(part, opened, 0, 1, columns=names, cmap=GATES)
         for row, kind in enumerate(opened > 0):
-            part.plot(-0.75, row, "s", color=colour(kind), markersize=4, clip_on=False)
+            part.plot(-0.75, row, "s", color=colour(kind), markersize=3.5, clip_on=False)
         part.set_xlim(-0.5, contexts - 0.5)
         for row in range(1, pathways):
             part.axhline(row - 0.5, color="0.5", linewidth=0.6)
@@ -125,6 +120,8 @@ def panel_e(results: Results, ax: Axes) -> None:
             part.axvline(column - 0.5, color="0.5", linewidth=0.6)
         part.spines[["top", "right"]].set_visible(True)
         part.set_title(f"$q$ = {contextual.family_name(numbers)}", loc="center")
-        part.set_xlabel("context")
     axes[0].set_ylabel("pathway", labelpad=9)
+    # Centred below all parts: with an even number of them, below the gap in the middle.
+    key = "context\nsquares: pathways of d; grey: open in one context"
+    axes[(len(axes) - 1) // 2].set_xlabel(key, x=0.5 if len(axes) % 2 else 1.1)
     ax.set_title("Families of pathways open in $q$ contexts")

@@ -2,10 +2,11 @@
 
 Follows Jarvis, Klein, Rosman and Saxe, fig. 6. The gated network has a common and three context
 pathways of two hidden layers each. There are 8 runs of each network: thin lines are all of them,
-wide lines the one closest to the mean. Where both networks rest they give the same outputs, and the
-drops come at nearly the same relative times. What differs from the source: with 700 units in each
-layer the ReLU network is about twice as fast as the gated network with 100 in each layer of each
-pathway, and its runs vary less. Both come with the width of the layers.
+wide lines the one closest to the mean. At the losses where the gated network rests, both give
+nearly the same outputs, and the drops come at nearly the same relative times. What differs from the
+source: with 700 units in each layer the ReLU network is about twice as fast as the gated network
+with 100 in each layer of each pathway, and its runs vary less. Both come with the width of the
+layers.
 """
 
 from typing import Any
@@ -67,7 +68,9 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The gated network; cells are gates in the first to the last context."""
+    """The gated network; the common pathway alone receives the context, and has a line for each of
+    both inputs.
+    """
     cell = results.cell("two_hidden_gated")
     draw_pathways(ax, cell, shape=1.4)
     ax.set_title("Pathways of two hidden layers")
@@ -75,15 +78,18 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Loss as a share of its start; dots are the moments of e."""
+    relu = results.cell("two_hidden")
+    losses, _ = contextual.snapshots(relu, contextual.typical_seed(relu))
+    levels = losses[contextual.nearest_snapshots(losses, PLATEAUS)]
     for name in NETWORKS_OF_TWO:
         cell = results.cell(name)
         _draw_runs(ax, cell, cell.flow_time, name)
-    relu = results.cell("two_hidden")
-    losses, _ = contextual.snapshots(relu, contextual.typical_seed(relu))
-    moments = contextual.nearest_snapshots(losses, PLATEAUS)
-    times = relu.trajectory["snapshot_flow_time"].values[moments]
-    ax.plot(times, losses[moments], "o", color=style.COLOURS["relu"], markeredgecolor="white",
-            markersize=7, zorder=4)  # fmt: skip
+        reached, _ = contextual.snapshots(cell, contextual.typical_seed(cell))
+        moments = [contextual.moment_at_loss(level, reached) for level in levels]
+        clock = cell.trajectory["snapshot_flow_time"].values
+        ax.plot(np.interp(moments, np.arange(len(clock)), clock), levels, "o",
+                color=NETWORKS[name][1]["color"], markeredgecolor="white", markersize=6.5,
+                zorder=4)  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, float(relu.flow_time[-1]))
     ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\ndots: moments of e",
@@ -120,14 +126,16 @@ def panel_d(results: Results, ax: Axes) -> None:
     style.named_columns(ax, [f"{level:g}" for level in levels])
     ax.set(xlabel="loss over initial loss", ylabel="time off the mean (%)")
     ax.text(0.02, 0.97, "bar: median", va="top", color="0.35", transform=ax.transAxes)
-    ax.set_title("Runs of the ReLU network vary less")
+    ax.set_title("ReLU runs vary less than the gated network's")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Outputs on plateaus, of either network's run nearest to the mean, and their difference."""
+    """Outputs at losses on plateaus of the gated network, of either network's run nearest to the
+    mean, and their difference.
+    """
     runs = [(cell, contextual.typical_seed(cell)) for cell in map(results.cell, NETWORKS_OF_TWO)]
     contextual.draw_outputs(ax, runs[0], runs[1], PLATEAUS)
-    ax.set_title("On plateaus both networks answer nearly alike")
+    ax.set_title("Where the gated network rests, outputs are close")
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> None:

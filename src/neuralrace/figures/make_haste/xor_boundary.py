@@ -62,7 +62,8 @@ def panel_a(results: Results, ax: Axes) -> None:
             part.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
         part.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), xlabel="$x_1$")
         part.set_title(margins.title(cell), loc="center")
-    axes[-1].text(0, 0, "targets:\nfilled +1\nopen \u22121", ha="center", va="center", fontsize=6.5)
+    key = "dots: examples, filled where the target is +1, open where \u22121"
+    style.note_at(ax, key, (1, 1), (0, 4), xycoords="axes fraction", ha="right")
     axes[0].set_xticks((-1, 1), ("-1", "1"))
     axes[0].set_yticks((-1, 1), ("-1", "1"))
     axes[0].set_ylabel("$x_2$")
@@ -86,10 +87,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         for name in ("xor_share", "predicted_xor_share")
     )
     margins.draw_by_margin(ax, cells, shares, theory)
-    margins.name_scales(ax, cells, shares, len(margins.scale_styles(cells[0])))
     ax.axhline(0.5, **style.GUIDE | {"zorder": 0})
-    ax.text(0.995, 0.5, "equal shares", transform=ax.get_yaxis_transform(), ha="right",
-            va="bottom", color="0.4")  # fmt: skip
+    style.name_level(ax, 0.5, "equal shares")
+    style.note(ax, f"bars: range of {shares[0].sizes['seed']} runs", "upper right", color="0.35")
     ax.set(ylim=(-0.05, 1.05), ylabel="output carried by XoR units")
     ax.set_title("Smaller initial weights turn more sharply")
 

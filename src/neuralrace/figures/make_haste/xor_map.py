@@ -25,7 +25,12 @@ SCALE = r"init scale $\sigma$"
 HALO = [Stroke(linewidth=1.8, foreground="white"), Normal()]
 """Makes text readable on dark shades."""
 SIMULATION: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "o"}
-CONTOUR: dict[str, Any] = {"color": style.COLOURS["relu"], "linewidth": 2.2}
+CONTOUR: dict[str, Any] = {
+    "color": style.COLOURS["relu"],
+    "linewidth": 2.2,
+    "path_effects": [Stroke(linewidth=3.6, foreground="white"), Normal()],
+}
+"""Lines with a white edge, as their shade is that of the middle of the map."""
 
 
 @Figure(
@@ -37,7 +42,7 @@ CONTOUR: dict[str, Any] = {"color": style.COLOURS["relu"], "linewidth": 2.2}
 def legend(results: Results) -> style.Handles:
     """Simulation and theory."""
     return [
-        style.handle("ReLU network", **SIMULATION | CONTOUR),
+        style.handle("ReLU network", linewidth=CONTOUR["linewidth"], **SIMULATION),
         style.handle("theory: both kinds race", **style.THEORY),
     ]
 
@@ -57,6 +62,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.axvline(x, **maps.PAPER)
     ax.annotate(r"$\Delta^*$", (x, len(table["y"]) - 2), (4, 0), textcoords="offset points",
                 va="center", path_effects=HALO)  # fmt: skip
+    ax.text(-0.3, len(table["y"]) - 0.55, "beyond small starts", va="top", fontsize=6.5,
+            path_effects=HALO)  # fmt: skip
     powers = np.log10(table["y"].values)
     ax.set_yticks(range(len(powers)), [f"$10^{{{power:.0f}}}$" for power in powers])
     ax.set(xlabel=margins.LABEL, ylabel=SCALE)

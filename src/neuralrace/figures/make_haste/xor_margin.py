@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, diagrams, margins, style
@@ -33,13 +34,16 @@ SHOWN = 0.9
 """Margin of the drawing of the task."""
 SAME = 0.02
 """Distance of losses, over the largest loss, below which lines cover each other."""
-BEFORE, AFTER = 0.6, 1.5
-"""First and last time at which losses are drawn, over the half time; they are flat outside."""
+AROUND, NEAR = (0.55, 1.5), (0.88, 1.12)
+"""First and last time at which losses are drawn, over the half time: from flat to flat, and within
+the fall where all lines are close.
+"""
 
 
 @Figure(
     layout="abc;dee",
     height=4.5,
+    widths=(1.17, 0.96, 0.87),
     cf={
         "a": "Fig. 2a",
         "b": "Fig. 2b",
@@ -124,26 +128,29 @@ def panel_d(results: Results, ax: Axes) -> None:
     for solution, props in ALONE.items():
         never = np.array(positions)[np.isnan(_predicted(cells, solution))]
         ax.plot(never, np.full(len(never), 0.96 * top), "x", color=props["color"], markersize=4)
-    ax.text(0.53, 0.96, "× never learned", ha="center", va="center", fontsize=6.5,
+    ax.text(0.98, 0.9, "×: never learned,\nor no unit", ha="right", va="top", fontsize=6.5,
             transform=ax.transAxes)  # fmt: skip
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylabel=r"half time ($\tau$)", ylim=(0, top))
-    ax.set_title(r"Far from $\Delta^*$: as the faster kind")
+    ax.set_title(r"Far from $\Delta^*$, ReLU follows the faster kind")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Losses of ReLU networks below, at and above Delta*, with the race and with either kind of
-    pathway alone.
+    pathway alone. Near Delta* only the middle of the fall is drawn.
     """
     cells = margins.by_margin(results, "xor_margin")
     near = cells.index(margins.nearest(cells))
     examples = margins.example_indices(list(map(margins.margin, cells)))
-    shown = [cells[at] for at in sorted({*examples, min(near + 1, len(cells) - 1)})]
+    close = {near, min(near + 1, len(cells) - 1)}
+    shown = sorted({*examples, *close})
     axes = style.split(ax, 1, len(shown), sharey=True)[0]
-    for part, cell in zip(axes, shown, strict=True):
+    for part, at in zip(axes, shown, strict=True):
+        cell = cells[at]
         time, loss = cell.flow_time, smallest_scale(cell.get("trajectory", "loss"))
         half = metric_mean(cell, "loss_half_time")
-        near_half = (time >= BEFORE * half) & (time <= AFTER * half)
+        first, last = NEAR if at in close else AROUND
+        near_half = (time >= first * half) & (time <= last * half)
         visible = near_half if near_half.sum() > 2 else time >= 0
         style.over_seeds(part, time[visible], loss[..., visible], **RELU)
         for solution, props in {**ALONE, "margin_race": style.THEORY}.items():
@@ -152,13 +159,14 @@ def panel_e(results: Results, ax: Axes) -> None:
             apart = abs(theory - loss.mean("seed")).max() / loss.max()
             if solution in ALONE and apart < SAME:
                 name = "linear" if solution == "margin_linear" else "XoR"
-                part.text(0.04, 0.06, f"{name} =\nReLU", color=props["color"], fontsize=6.5,
+                part.text(0.04, 0.06, f"{name}\n= ReLU", color=props["color"], fontsize=6.5,
                           transform=part.transAxes)  # fmt: skip
         part.set_title(margins.title(cell), loc="center")
         part.set(xlabel=r"flow time ($\tau$)", ylim=(0, None))
         part.margins(x=0)
+        part.xaxis.set_major_locator(MaxNLocator(3, integer=True))
     axes[0].set_ylabel("loss")
-    ax.set_title(r"Near $\Delta^*$ both kinds learn together")
+    ax.set_title(r"Near $\Delta^*$ ReLU is ahead of both kinds")
 
 
 def _draw_pathways(ax: Axes, cell: CellResults, props: dict) -> None:

@@ -46,7 +46,7 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Singular value decomposition of the task, over the variance of inputs.
 
-    Singular values are written; their shades are shares of the largest.
+    Singular values are written on grey.
     """
     cell = results.cell(DEEP[0])
     u, v = signed_vectors(cell)
@@ -60,8 +60,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """What the network has of them when half is learned: its map in the same basis.
 
-    It is the mean over runs. Strengths are written; their shades are shares of the largest that is
-    learned in the end.
+    It is the mean over runs. Strengths are written on grey.
     """
     cell = results.cell(DEEP[0])
     maps, strength, _ = _half(cell)
@@ -103,8 +102,7 @@ def _draw(
     """
     left, strength = symbols
     titles = (left, r"$=\ U$", rf"$\times\ {strength}$", r"$\times\ V^T$")
-    name = rf"entry (${strength}$: share" + "\nof largest)"
-    axes = draw_decomposition(ax, cell, matrices, titles, bar=name)
+    axes = draw_decomposition(ax, cell, matrices, titles)
     vectors, values, items = axes[1:]
     groups = equal_modes(cell.data.modes.s)
     colours = {
