@@ -110,7 +110,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         at = (max(drifts), means[-1])
         text = {"textcoords": "offset points", "va": "center", "ha": "right", "color": colour}
         part.annotate(name, at, shift, **text)
-        rates |= set(drifts)
+        rates |= {float(f"{rate:.3g}") for rate in drifts}
     first = (min(drifts), means[0])
     below.annotate("slope 1", first, (8, -5), textcoords="offset points", color="0.4")
     for part in (above, below):
@@ -125,7 +125,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         part.set_ylim(low, high)
         part.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     above.set_yticks([], minor=True)
-    below.set_xticks(sorted(rates), [f"{1000 * rate:g}" for rate in sorted(rates)])
+    below.set_xticks(sorted(rates), [f"{1000 * rate:.3g}" for rate in sorted(rates)])
     below.set(xlabel="learning rate (thousandths)", ylabel="drift over squared norms")
     ax.set_title("Off-diagonal drift ignores step size")
 
