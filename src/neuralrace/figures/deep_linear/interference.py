@@ -155,17 +155,16 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.plot(time, law.isel(at), **style.PAPER)
         line = law.isel(at)
         half = int((abs(line) < 0.5 * abs(line.isel(time=0))).argmax("time"))
-        most = f"{float(off.isel(at)):.0%} of the start"
         ax.annotate(
-            f"{rank} run: the summary's\nequation (dotted) is off\nby up to {most}",
-            (float(time[half]), float(line[half])), (14, 8 * up), textcoords="offset points",
+            f"{rank} run: equation\n(dotted) off by up to\n{float(off.isel(at)):.0%} of the start",
+            (float(time[half]), float(line[half])), (20, 4 * up), textcoords="offset points",
             va="bottom" if up > 0 else "top",
         )  # fmt: skip
     two = float(pair.get("metrics", "first_order_error").median())
     style.note_at(ax, f"with two modes:\noff by {two:.1%} (median)", (0, 0), (6, 0), va="center")
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))
-    ax.set_title("Among six modes the equation is off")
+    ax.set_title("Six modes: the summary's equation is off")
 
 
 def _gram(cell: CellResults) -> xr.DataArray:

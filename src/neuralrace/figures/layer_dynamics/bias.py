@@ -22,7 +22,7 @@ from neuralrace.results.cells import CellResults, Results
 
 DRIFTS = {
     "with biases": ("relu_biases", "norm_difference_drift"),
-    "with biases,\nsquares\nsubtracted": ("relu_biases", "bias_corrected_drift"),
+    "squared biases\nsubtracted": ("relu_biases", "bias_corrected_drift"),
     "without biases": ("relu", "norm_difference_drift"),
 }
 """Experiment and metric of what changes, by label."""
