@@ -416,7 +416,7 @@ def mode_colours(target: xr.DataArray) -> dict[int, Colour]:
 def mode_handles(s: xr.DataArray) -> list[Artist]:
     """Legend handles of modes, labelled by singular value."""
     return [
-        handle(f"$s$ = {float(s.sel(mode=mode)):.3g}", color=colour)
+        handle(f"$s$ = {float(s.sel(mode=mode)):.3g}".replace("-", "\N{MINUS SIGN}"), color=colour)
         for mode, colour in mode_colours(s).items()
     ]
 

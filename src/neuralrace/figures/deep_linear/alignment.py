@@ -27,6 +27,8 @@ LEARNED = 0.99
 MARKED = 16
 """Times at which decoder vectors are marked."""
 NOTE: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6.5}
+RUN: dict[str, Any] = {"color": "0.35", "markersize": 2, "marker": "o", "alpha": 0.6}
+"""Dots of single runs."""
 
 
 @Figure(
@@ -45,10 +47,11 @@ NOTE: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 6.5}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Simulation and theory; modes are named at their ends."""
+    """Simulation and theory; modes are named in b and c."""
     simulation = style.handle("mean of 40 runs", color="0.3", **style.SIMULATION)
-    median = style.handle("median", color="0.2", linewidth=1.2)
-    return [simulation, style.BAND, style.handle("theory", **style.THEORY), median]
+    theory = style.handle("theory", **style.THEORY)
+    run = style.handle("one run", linestyle="", **RUN)
+    return [simulation, style.BAND, theory, run, style.handle("median", color="0.2", linewidth=1.2)]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -83,21 +86,11 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = results.cell("alignment")
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0) / cell.target
-    labels = []
     for mode, props in _styles(cell).items():
-        curve = share.sel(mode=mode)
-        style.over_seeds(ax, cell.flow_time, curve, **props)
-        labels.append((curve.mean("seed"), f"$s$ = {float(cell.strength.sel(mode=mode)):g}", props))
+        label = f"$s = {float(cell.strength.sel(mode=mode)):g}$"
+        style.over_seeds(ax, cell.flow_time, share.sel(mode=mode), label=label, **props)
     ax.set(xlabel=style.FLOW_TIME, ylabel="strength over target", xlim=(0, _end(cell)))
-    # The first line is named on its left, the others where there is room on the right.
-    for number, (curve, name, props) in enumerate(labels):
-        height = 0.9 - 0.2 * number
-        at = float(cell.flow_time[int((curve > height).argmax("time"))])
-        left, wide = number == 0, {"arrowstyle": "-", "color": "0.4", "linewidth": 0.6}
-        ax.annotate(
-            name, (at, height), (-6 if left else 20, 0), textcoords="offset points", va="center",
-            ha="right" if left else "left", arrowprops=wide, fontsize=6.5, **props,
-        )  # fmt: skip
+    ax.legend(loc="lower right", handlelength=0.8, labelspacing=0.1)
     ax.set_title("Larger $|s|$ is learned first")
 
 
@@ -116,9 +109,9 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.plot(time[::every], length[::every], **_dot(props))
         strength = float(cell.strength.sel(mode=mode))
         ax.axhline(np.sqrt(abs(strength)), **style.THEORY)
-        ends.append((np.sqrt(abs(strength)), f"$s$ = {strength:g}", props["color"]))
+        ends.append((np.sqrt(abs(strength)), f"$s = {strength:g}$", props["color"]))
     ax.set(xlabel=style.FLOW_TIME, ylabel="length of vectors", xlim=(0, _end(cell)))
-    ax.text(_end(cell), 1.2, "lines: encoder\ncircles: decoder", **NOTE)
+    style.note(ax, "lines: encoder\ncircles: decoder", "lower right")
     label_ends(ax, ends)
     ax.set_title(r"Both end at length $\sqrt{|s|}$")
 
@@ -141,7 +134,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     share = cell.get("trajectory", "mode_strength").isel(init_scale=0).sel(seed=run) / cell.target
     learned = (share.sel(mode=order) >= LEARNED).any("mode")
     moments = {"start": 0, "first mode learned": int(learned.argmax("time")), "end": -1}
-    names = [f"{float(cell.strength.sel(mode=mode)):g}" for mode in order]
+    names = [f"${float(cell.strength.sel(mode=mode)):g}$" for mode in order]
     frames = style.split(ax, 1, len(moments), wspace=0.1)[0]
     for frame, (moment, index) in zip(frames, moments.items(), strict=True):
         rows = names if frame is frames[0] else ()
@@ -168,10 +161,9 @@ def panel_e(results: Results, ax: Axes) -> None:
         "last two\nmodes": "overlap_of_others",
         "end": "final_overlap",
     }
-    dots = {"color": "0.35", "markersize": 2, "marker": "o", "alpha": 0.6}
     for column, metric in enumerate(columns.values()):
         values = cell.get("metrics", metric).isel(init_scale=0)
-        style.single_runs(ax, column, values, 0.3, **dots)
+        style.single_runs(ax, column, values, 0.3, **RUN)
     style.named_columns(ax, columns)
     above = {"xycoords": ax.get_xaxis_transform(), "ha": "center", "va": "bottom", "fontsize": 6.5}
     bracket = {"arrowstyle": "-[, widthB=5.2, lengthB=0.5", "linewidth": 0.7}

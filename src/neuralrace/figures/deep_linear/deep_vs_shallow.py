@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.ends import label_ends
-from neuralrace.figures.modes import draw_strengths, equal_modes
-from neuralrace.figures.sweeps import smallest_scale, smallest_scale_index
+from neuralrace.figures.modes import equal_modes
+from neuralrace.figures.sweeps import smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 SOLUTIONS = {"semantic_deep": "aligned_modes", "semantic_shallow": "shallow_modes"}
@@ -47,9 +47,9 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Mode strengths of the network with a hidden layer, 10 runs.
 
-    Two modes, which tell the items of a class apart, have the same singular value; strengths end at
-    that over the variance of inputs, and share a circle. The number is the share of its target that
-    a later mode has when one is half learned, the largest of all modes.
+    Two modes, which tell the items of a class apart, have the same singular value, and share a line
+    and a band; strengths end at that value over the variance of inputs. The number is the share of
+    its target that a later mode has when one is half learned, the largest of all modes.
     """
     cell = _network(results, "semantic_deep", ax)
     later = float(_at(cell, "later_share").mean())
@@ -72,27 +72,27 @@ def _network(results: Results, experiment: str, ax: Axes) -> CellResults:
     """Draws the strengths of one network on the time axis of both."""
     cells = {name: results.cell(name) for name in SOLUTIONS}
     cell = cells[experiment]
-    draw_strengths(ax, cell, SOLUTIONS[experiment], smallest_scale_index(cell))
-    ends = []
-    for name, theory in SOLUTIONS.items():
-        solved = smallest_scale(cells[name].get("theory", "mode_strength", solution=theory))
-        ends.append(style.settling_time(solved, cells[name].flow_time))
-    half, modes = _at(cell, "half_time").mean("seed"), list(style.mode_colours(cell.target))
-    for group in equal_modes(cell.target.sel(mode=modes).values):
-        equal = {"mode": [modes[index] for index in group]}
+    solved = {
+        name: smallest_scale(cells[name].get("theory", "mode_strength", solution=theory))
+        for name, theory in SOLUTIONS.items()
+    }
+    ends = [style.settling_time(curves, cells[name].flow_time) for name, curves in solved.items()]
+    simulated = smallest_scale(cell.get("trajectory", "mode_strength")).rename(seed="run")
+    half, learned = _at(cell, "half_time").mean("seed"), cell.target[cell.target.values != 0]
+    groups, labels = equal_modes(learned.values), []
+    colours = style.sequential(len(groups))
+    for group, name, colour in zip(groups, DISTINCTIONS, colours, strict=False):
+        equal = {"mode": learned["mode"].values[group]}
+        runs = simulated.sel(equal).stack(seed=("run", "mode"))
+        style.over_seeds(ax, cell.flow_time, runs, color=colour)
+        closed = solved[experiment].sel(equal).mean(("seed", "mode"))
+        ax.plot(cell.flow_time, closed, **style.THEORY)
         time, height = (float(x.sel(equal).mean()) for x in (half, cell.target / 2))
         ax.vlines(time, 0, height, **style.GUIDE)
         ax.plot(time, height, **HALF)
-    ax.set_xlim(0, max(ends))
-    colours = style.mode_colours(cell.target)
-    by_value = {round(float(cell.target.sel(mode=mode)), 9): colours[mode] for mode in modes}
-    label_ends(
-        ax,
-        [
-            (height, name, colour)
-            for name, (height, colour) in zip(DISTINCTIONS, by_value.items(), strict=False)
-        ],
-    )
+        labels.append((2 * height, name, colour))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="mode strength", xlim=(0, max(ends)))
+    label_ends(ax, labels)
     return cell
 
 

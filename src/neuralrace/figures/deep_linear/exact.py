@@ -144,8 +144,8 @@ def _modes(results: Results, index: int, ax: Axes) -> None:
     label_modes(ax, cell.strength, end)
     target = cell.target > 0
     learned, count = int((target & (end > cell.target / 2)).sum()), int(target.sum())
-    known = "all modes" if learned == count else "the strongest modes"
-    ax.set_title(f"{_width(cell)} hidden units learn {known}")
+    known = "all modes" if learned == count else "strongest modes only"
+    ax.set_title(f"{_width(cell)} hidden units: {known}")
 
 
 def _losses(results: Results, index: int, ax: Axes) -> CellResults:

@@ -23,7 +23,7 @@ LEAST = 1e-3
 @Figure(
     layout="ab",
     height=2.7,
-    widths=(2.1, 1),
+    widths=(1.9, 1),
     reads={
         "imbalance": {
             "trajectory": "loss",
@@ -96,7 +96,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set(yscale="log", ylim=(LEAST, 0.1), ylabel="largest gap to flow / initial loss")
     ax.set_xlabel("imbalance of the start")
     style.named_columns(ax, [f"{cell.spec.init.imbalance:g}" for cell in cells])
-    ax.set_title("Its error grows with the imbalance")
+    ax.set_title("The solution's error grows with imbalance")
 
 
 def _name(cell: CellResults) -> str:

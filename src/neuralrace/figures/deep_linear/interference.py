@@ -16,6 +16,7 @@ from xarray import ufuncs
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.metrics.linear.interference import READ_UNTIL
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
 from neuralrace.theory.tied import cosines, first_order_interference
@@ -50,7 +51,7 @@ SHADE = {"color": "0.9", "linewidth": 0, "zorder": 0}
 def legend(results: Results) -> style.Handles:
     """Simulation and theory."""
     return [
-        style.handle("simulation, mean and range of 20 runs", **SIMULATED),
+        style.handle("simulation: mean, range (c: one run)", **SIMULATED),
         style.handle("theory", **style.THEORY),
         style.handle("summary, where it differs", **style.PAPER),
     ]
@@ -61,8 +62,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
     For equal and unequal strengths of the two modes. The rate is drawn until the cosine is a
     thousandth of its start. Dashed, the sum of the squared norms, as the summary's equation has it;
-    dotted, the larger one, as its prose has it. The number is the whole decay over the integral of
-    the larger one, mean over runs.
+    dotted, the larger one, as its prose has it; means and ranges over 20 runs. The number is the
+    decay until the cosine has fallen to :math:`e^{-2}`, 0.14 of its start, over the integral of the
+    larger one until then, mean over runs.
     """
     cells = _pairs(results)
     frames = style.split(ax, 1, len(cells), sharex=True, sharey=True, wspace=0.06)[0]
@@ -81,7 +83,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         strengths = " and ".join(f"{s:g}" for s in cell.strength.values)
         frame.set_title(f"strengths {strengths}", loc="center")
         larger = float(cell.get("metrics", "decay_over_larger").mean())
-        note = f"mean rate =\n{larger:.2f} \u00d7 larger norm"
+        note = f"mean rate =\n{larger:.2f} \u00d7 larger squared norm"
         style.note(frame, note, "lower right", fontsize=style.RC_PARAMS["font.size"])
     end = max(ends)
     norms = diagonal(_gram(cells[0])).where(cells[0].flow_time <= end).mean("seed").max("time")
@@ -93,20 +95,24 @@ def panel_a(results: Results, ax: Axes) -> None:
         frames[0].annotate(name, at, (0, 5), textcoords="offset points", ha="right")
     frames[0].set(ylabel="decay rate of the cosine", ylim=(0, 1.3 * frames[0].get_ylim()[1]))
     frames[0].set_xlim(0, end)
-    style.note(frames[-1], f"simulations are drawn until\nthe cosine is {FLOOR:g} of its start")
+    until = f"drawn until the cosine is {FLOOR:g} of\nits start, mean rates until {READ_UNTIL:.2f}"
+    style.note(frames[-1], until)
     ax.set_title("Cosines decay at the sum of squared norms")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Cosine between two vectors of which one alone grows, over its start, strengths 2 and 0.2.
 
-    The line is where the squared norm of that one is at half its end. Numbers are by which factor
+    Means and ranges over 20 runs; dashed, decay at the sum of the squared norms. The thin line is
+    where the squared norm of that one is at half its end. Numbers are by which factor
     the cosine falls until then, and in as long a time after (shaded), means of logarithms.
     """
     cell = _pairs(results)[-1]
     gram, time = _gram(cell), cell.flow_time
     share = _share(gram, cosines(gram.values))
     style.over_seeds(ax, time, share, **SIMULATED)
+    predicted = _share(gram, first_order_interference(time.values, gram.values))
+    ax.plot(time, predicted.mean("seed"), **style.THEORY)
     norm = diagonal(gram).isel(mode=0)
     grown = (norm / norm.isel(time=-1, drop=True)).mean("seed")
     half = float(time[int((grown > 0.5).argmax("time"))])
@@ -150,15 +156,15 @@ def panel_c(results: Results, ax: Axes) -> None:
         line = law.isel(at)
         half = int((abs(line) < 0.5 * abs(line.isel(time=0))).argmax("time"))
         ax.annotate(
-            f"{rank} run: sum off by\nup to {float(off.isel(at)):.0%} of the start",
-            (float(time[half]), float(line[half])), (14, 8 * up), textcoords="offset points",
+            f"{rank} run: equation\n(dotted) off by up to\n{float(off.isel(at)):.0%} of the start",
+            (float(time[half]), float(line[half])), (20, 4 * up), textcoords="offset points",
             va="bottom" if up > 0 else "top",
         )  # fmt: skip
     two = float(pair.get("metrics", "first_order_error").median())
     style.note_at(ax, f"with two modes:\noff by {two:.1%} (median)", (0, 0), (6, 0), va="center")
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))
-    ax.set_title("Among six modes the sum is off")
+    ax.set_title("Six modes: the summary's equation is off")
 
 
 def _gram(cell: CellResults) -> xr.DataArray:

@@ -67,6 +67,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     frames = style.split(ax, 1, len(matrices), wspace=0.05)[0]
     for frame, (name, matrix) in zip(frames, matrices.items(), strict=True):
         shades = style.heat(frame, matrix.round(9), -most, most)
+        frame.spines[["top", "right"]].set_visible(True)
         frame.set_title(name, loc="center")
         frame.set_xlabel("input mode" if name.startswith("in ") else "input")
     frames[0].set_ylabel("output")
@@ -131,14 +132,16 @@ def panel_d(results: Results, ax: Axes) -> None:
         sizes = np.mean([abs(np.corrcoef(units.T)) for units in _in_modes(cell)], axis=0)
         count = len(sizes) // 2
         names = [f"{side} {mode + 1}" for side in ("in", "out") for mode in range(count)]
-        shades = style.heat(frame, sizes, 0, 1, names if frame is frames[0] else (), names)
+        # From -1, so that zero is white as in a.
+        shades = style.heat(frame, sizes, -1, 1, names if frame is frames[0] else (), names)
+        frame.spines[["top", "right"]].set_visible(True)
         drawn = "tied: in = out" if _tied(cell) else "normal, independent"
         largest = float(cell.get("metrics", "start_correlation").mean())
         frame.set_title(f"{drawn}\nlargest off diagonal: {largest:.2f}", loc="center")
         frame.set_xlabel("in: encoder, out: decoder")
     frames[0].set_ylabel("weight of a mode")
     bar = {"label": "|correlation|", "ticks": (0, 1), "pad": 0.03}
-    ax.figure.colorbar(shades, ax=frames.tolist(), **bar)
+    ax.figure.colorbar(shades, ax=frames.tolist(), **bar).ax.set_ylim(0, 1)
     ax.set_title("Independent normal weights stay independent")
 
 

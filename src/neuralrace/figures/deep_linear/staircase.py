@@ -3,9 +3,9 @@
 The strength of each mode of a network with one hidden layer, as figure 3 of Saxe, McClelland and
 Ganguli (2013) shows it, and the first point of an anonymous summary of the paper: correlations are
 learned one by one, in the order of their strength. Simulations (means, bands over the range of
-seeds) lie under closed forms that start from the initial weights of each run, with nothing fitted.
-The smaller the weights at the start, the longer each mode waits and the further the stairs are
-apart. The source prints no numbers; modes, sizes and scales are ours.
+seeds) from small weights lie under closed forms that start from those of each run, with nothing
+fitted. The smaller the weights at the start, the longer each mode waits and the further the stairs
+are apart. The source prints no numbers; modes, sizes and scales are ours.
 """
 
 import numpy as np
@@ -76,7 +76,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Training loss from all init scales, over that before training.
 
     Means and ranges over 10 runs. Thin lines are the loss when the strongest modes have been
-    learned and nothing of the others.
+    learned and nothing of the others. From the largest weights the last of the loss falls later
+    than in the closed form.
     """
     cell = results.cell("staircase")
     loss, time = cell.get("trajectory", "loss"), cell.flow_time
@@ -96,7 +97,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         curve = (closed / first).sel(at).mean("seed")
         ax.plot(time, curve, **style.THEORY)
         low = float(time[int((curve < 2 * LEAST).argmax("time"))])
-        name = f"init scale {scale:g}" if scale == scales[0] else f"{scale:g}"
+        name = f"init scale\n{scale:g}" if scale == scales[0] else f"{scale:g}"
         ax.annotate(name, (low, 2 * LEAST), (9, 0), textcoords="offset points", va="bottom")
     names = ("1 mode\nlearned", *(f"{count} modes" for count in range(2, len(stairs) + 1)))
     label_ends(ax, [(level, name, "0.4") for level, name in zip(stairs, names, strict=True)])

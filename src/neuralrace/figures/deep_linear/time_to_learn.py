@@ -21,6 +21,8 @@ from neuralrace.results.cells import Results
 
 SHOWN = 5.0
 """Growth is drawn from minus to plus this logistic time."""
+END = 1.7
+"""Growth is drawn until this time, in units of the summary's."""
 DOTS = 12
 """Number of dots of each mode on the common curve."""
 HALVES = ("half_time", "half_time_over_written", "second_half_over_written")
@@ -109,9 +111,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     # Above the line of the smallest start, which it would else meet at its end.
     inverse = 1.3 * predicted.isel(init_scale=smallest, mode=0) * s[0] / s
     ax.plot(s, inverse, **style.GUIDE)
-    ends.append((float(inverse[0]), r"$\propto 1/s$", "0.4"))
-    name = f"summary,\nfor {scales[smallest]:g}"
-    ends.append((float(written.isel(init_scale=smallest, mode=0)), name, "0.35"))
+    style.note(ax, f"dotted: summary for {scales[smallest]:g}\ngrey: $\\propto 1/s$")
     ax.set(xscale="log", yscale="log", ylabel=r"time to $s/2$ (units of $\tau$)")
     ax.set_xlabel("singular value $s$")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
@@ -133,15 +133,16 @@ def panel_d(results: Results, ax: Axes) -> None:
     share = (cell.get("trajectory", "mode_strength") / cell.strength).isel(at).mean("seed")
     half, first, second = (cell.get("metrics", name).isel(at) for name in HALVES)
     unit = (half / first).mean("seed")
-    _dots(ax, cell.flow_time / unit, share, (0, 2))
-    fine, logarithm = np.linspace(0, 2, 100), float((cell.strength * unit).mean())
+    _dots(ax, cell.flow_time / unit, share, (0, END))
+    fine, logarithm = np.linspace(0, END, 100), float((cell.strength * unit).mean())
     ax.plot(fine, expit(logarithm * (2 * fine - 1)), **style.THEORY)
     ax.plot(fine, expit(logarithm * (fine - 1)), **style.PAPER)
     ax.axhline(0.5, **style.GUIDE)
-    shares = f"first half {float(first.mean()):.3f},\nsecond half {float(second.mean()):.3f}"
-    note = f"{shares}\nof the summary's time"
-    ax.text(1.98, 0.46, note, ha="right", va="top", fontsize=6.5)
-    ax.set(xlabel=r"time over $\log(s/\epsilon)/s$", xlim=(0, 2))
+    style.name_level(ax, 0.5, "half")
+    shares = f"first half {float(first.mean()):.3f},\nsecond {float(second.mean()):.3f} of"
+    note = f"{shares}\nthe summary's time"
+    ax.text(0.99 * END, 0.46, note, ha="right", va="top", fontsize=6.5)
+    ax.set(xlabel=r"time over $\log(s/\epsilon)/s$", xlim=(0, END))
     ax.set_ylabel("strength over target $u/s$")
     ax.set_title("Each half takes half the summary's time")
 

@@ -29,6 +29,8 @@ RUNS = (2, 4)
 """Number of runs of each mode that are drawn, from the smaller and from the larger start."""
 KEPT = (0.3, 1.2, 2.4)
 """Sizes of the difference of squares along the guides."""
+SAME = 0.025
+"""Least difference between differences of squares of which both hyperbolas are drawn dashed."""
 SIDE = 2.4
 """Half the side of the plane."""
 CLEAR = 0.2
@@ -60,16 +62,16 @@ def panel_a(results: Results, ax: Axes) -> None:
     r"""Field of gradient flow (arrows), targets :math:`ab = s` (thick, grey) and single runs.
 
     Runs of all modes start at markers, two of each from the smaller init scale, one on each branch,
-    and four from the larger one; dashed, the hyperbolas that they keep, of which some are drawn as
-    a whole (thin). In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b` changed where
-    :math:`s < 0`, all modes share one field. The numbers :math:`a` and :math:`b` of a run are
-    :math:`(|a + b| \pm |a - b|)/2`, the larger one for the vector that starts longer; the flow does
-    not change if both change sign, and every second run is drawn so. Only starts on the line
-    :math:`a = -b` never leave the origin. Numbers are the distance between both vectors at the end,
-    over their length, mean over all runs and modes of a scale.
+    and four from the larger one; dashed, the hyperbolas that they keep, once where runs share one;
+    some are drawn as a whole (thin). In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b`
+    changed where :math:`s < 0`, all modes share one field. The numbers :math:`a` and :math:`b` of a
+    run are :math:`(|a + b| \pm |a - b|)/2`, the larger one for the vector that starts longer; the
+    flow does not change if both change sign, and every second run is drawn so. Only starts on the
+    line :math:`a = -b` never leave the origin. Numbers are the distance between both vectors at the
+    end, over their length, mean over all runs and modes of a scale.
     """
     cell = finest(results, "unaligned")
-    drawn = []
+    drawn, hyperbolas = [], []
     for mode, colour in style.mode_colours(cell.strength).items():
         for scale, a, b in _runs(cell, mode):
             drawn.append(np.array([a, b]))
@@ -78,7 +80,14 @@ def panel_a(results: Results, ax: Axes) -> None:
             kept = float(a[0] ** 2 - b[0] ** 2)
             along = (a, np.sign(b[-1]) * np.sqrt(np.clip(a**2 - kept, 0, None)))
             other = (np.sign(a[-1]) * np.sqrt(np.clip(b**2 + kept, 0, None)), b)
-            ax.plot(*(other if kept > 0 else along), **style.THEORY)
+            hyperbolas.append((kept, *(other if kept > 0 else along)))
+    # The longest first: of runs on one hyperbola, whose dashes would merge into a line.
+    shown: list[tuple[float, float]] = []
+    for kept, a, b in sorted(hyperbolas, key=lambda each: -np.ptp(each[1:], axis=1).sum()):
+        side = np.sign(a[-1])
+        if not any(abs(kept - other) < SAME and side == its for other, its in shown):
+            ax.plot(a, b, **style.THEORY)
+            shown.append((kept, side))
     gaps = cell.get("metrics", "final_gap").mean(("seed", "mode"))
     handles = [
         style.handle(
@@ -90,7 +99,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_field(ax, np.concatenate(drawn, axis=1))
     box = {"frameon": True, "framealpha": 1, "edgecolor": "none", "handlelength": 1}
     ax.legend(handles=handles, loc=(0.41, 0.01), **box)
-    style.note(ax, "thin: $a^2 - b^2$ constant\n$s < 0$: drawn with $-b$", "upper left", **NOTE)
+    note = "arrows: gradient flow\nthin: $a^2 - b^2$ constant\n$s < 0$: drawn with $-b$"
+    style.note(ax, note, "upper left", **NOTE)
     ax.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), aspect="equal")
     ax.set(xlabel=r"encoder $a/\sqrt{|s|}$", ylabel=r"decoder $b/\sqrt{|s|}$")
     ax.set_title("Runs follow hyperbolas until $ab = s$")
@@ -145,13 +155,13 @@ def panel_c(results: Results, ax: Axes) -> None:
     first = [drift.isel(mode=0) for drift in drifts]
     style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
     style.loglog(ax, rates)
-    ax.set(xlabel="learning rate", ylabel="largest relative change")
+    ax.set(xlabel="learning rate", ylabel="largest relative change\nof $|a + b||a - b|$")
     ax.set_ylim(0.25 * min(float(drift.min()) for drift in drifts), 4 * max(map(float, gaps)))
     ax.text(min(rates), 1.15 * float(gaps[0]), "$|a - b|$ alone", color="0.4", va="bottom")
     at = (min(rates), float(first[rates.index(min(rates))].mean()))
     ax.annotate("slope 1", at, (0, 8), textcoords="offset points", color="0.4")
     style.note(ax, "bars: range of 10 runs", "lower right")
-    ax.set_title("The product $|a + b||a - b|$ is conserved")
+    ax.set_title("Small steps conserve $|a + b||a - b|$")
 
 
 def _draw_field(ax: Axes, runs: np.ndarray) -> None:

@@ -22,7 +22,7 @@ from neuralrace.results.cells import CellResults, Results
 
 DRIFTS = {
     "with biases": ("relu_biases", "norm_difference_drift"),
-    "less squared\nbiases": ("relu_biases", "bias_corrected_drift"),
+    "squared biases\nsubtracted": ("relu_biases", "bias_corrected_drift"),
     "without biases": ("relu", "norm_difference_drift"),
 }
 """Experiment and metric of what changes, by label."""
@@ -70,8 +70,8 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest change of the difference of squared norms, of the pair that changes most, over the
-    final squared norms; with biases also less what their squares add. Markers are means, bars
-    ranges over 10 runs; the thin line has slope 1.
+    final squared norms; with biases also after subtracting what their squares add. Markers are
+    means, bars ranges over 10 runs; the thin line has slope 1.
     """
     ends, smallest = [], np.inf
     for index, (name, (experiment, metric)) in enumerate(DRIFTS.items()):

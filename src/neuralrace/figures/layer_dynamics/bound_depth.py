@@ -123,19 +123,19 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set(yscale="log", ylabel="strength over bound at the end")
     ax.set_ylim(0.5 * ax.get_ylim()[0], max(5, ax.get_ylim()[1]))
     label_ends(ax, names)
-    ax.set_title("Quoted constants fail at depth 4")
+    ax.set_title("Quoted constants fail with depth")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Norm of the product of all weights over that of the target, from both entry variances: of 60
     runs at each depth, that which needs the median time until a tenth of the target is left. One
-    layer is of the printed variance. The axis ends soon after the longest wait.
+    layer is trained from the printed variance alone. The axis ends soon after the longest wait.
     """
     parts = style.split(ax, 1, 2, sharey=True)[0]
     shown, wait = [], 0.0
     for part, (experiment, variance) in zip(parts, VARIANCES.items(), strict=True):
-        single = [cell for cell in results.cells("other_shapes") if depth(cell) == 1]
-        for cell in [*single, *networks(results, experiment)]:
+        others = results.cells("other_shapes") if experiment == "growth" else []
+        for cell in [*(x for x in others if depth(x) == 1), *networks(results, experiment)]:
             at = unit_scale(cell)
             needed = cell.get("metrics", "convergence_time").isel(at)
             run = {"seed": style.median_seed(needed)}
@@ -170,28 +170,31 @@ def panel_d(results: Results, ax: Axes) -> None:
     """Waiting by depth, from both entry variances: the time below a tenth of the target over the
     time to nine tenths, where steady growth has 1/9. Means over 60 runs.
     """
-    _by_depth(results, ax, "plateau_share")
+    ends = _by_depth(results, ax, "plateau_share")
     ax.axhline(1 / 9, **style.GUIDE)
     ax.text(0.98, 1 / 9, "steady growth", transform=ax.get_yaxis_transform(), **NOTE)
-    ax.set(ylabel="time waiting", ylim=(-0.02, 1.15 * ax.get_ylim()[1]))
+    ax.set(ylabel="waiting /\ntime to 90%", ylim=(-0.02, 1.15 * ax.get_ylim()[1]))
+    label_ends(ax, ends)
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     ax.tick_params(labelbottom=False)
     style.note(ax, "means of\n60 runs", "upper left")
-    ax.set_title("Printed variance: deeper waits longer")
+    ax.set_title("Printed variance: more than two layers wait")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Largest growth rate by depth, from both entry variances, in targets per time; means over 60
-    runs.
-    """
+    """Largest growth rate by depth, in targets per time; means over 60 runs. Lines are as in d."""
     _by_depth(results, ax, "peak_growth")
     ax.set(xlabel="layers", ylabel="largest rate", ylim=(0, 1.15 * ax.get_ylim()[1]))
-    style.note(ax, "means of\n60 runs", "upper left")
+    style.note(ax, "lines as in d", "upper left")
     ax.set_title("The largest rate grows with depth")
 
 
-def _by_depth(results: Results, ax: Axes, metric: str) -> None:
-    """Draws a metric against the number of layers, with a line for each entry variance."""
+def _by_depth(results: Results, ax: Axes, metric: str) -> list[tuple[float, str, Any]]:
+    """Draws a metric against the number of layers, with a line for each entry variance.
+
+    Returns:
+        The end, the name and the colour of each line.
+    """
     names: list[tuple[float, str, Any]] = []
     for experiment, variance in VARIANCES.items():
         cells = networks(results, experiment)
@@ -200,7 +203,7 @@ def _by_depth(results: Results, ax: Axes, metric: str) -> None:
         ax.plot(depths, means, linewidth=1.2, **RATES[experiment])
         names.append((means[-1], variance.replace(" and ", "\nand "), RATES[experiment]["color"]))
     ax.set(xticks=depths, xlim=(min(depths) - 0.3, max(depths) + 0.3))
-    label_ends(ax, names)
+    return names
 
 
 def _end(cell: CellResults, metric: str) -> xr.DataArray:

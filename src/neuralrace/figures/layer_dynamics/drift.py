@@ -25,9 +25,11 @@ from neuralrace.theory.balance import imbalance
 
 DIAGONAL: dict[str, Any] = {"fill": False, "edgecolor": "black", "linewidth": 0.8}
 """Outline of diagonal entries of a change."""
-HIGH = (0.1, 0.2, 0.5)
+HIGH = (0.1, 0.5)
 LOW = (2e-5, 4e-3)
-"""Both parts of the axis of drifts: start and ticks of the upper one, ends of the lower one."""
+"""Ends of both parts of the axis of drifts."""
+TICKS = (0.0001, 0.001, 0.2, 0.5)
+"""Ticks of that axis."""
 BREAK: dict[str, Any] = {"marker": [(-1, -0.6), (1, 0.6)], "markersize": 8, "linestyle": ""}
 BREAK |= {"color": "black", "markeredgewidth": 0.8, "clip_on": False}
 """Slash at the end of a part of that axis."""
@@ -37,7 +39,7 @@ DRIFTS = {
     "ReLU, off-diagonal": ("relu", "offdiagonal_drift", (0, 18)),
     "ReLU, difference of\nsquared norms": ("relu", "norm_difference_drift", (0, 34)),
     "ReLU, diagonal": ("relu", "neuron_drift", (0, -58)),
-    "linear": ("step_size", "imbalance_drift", (-14, 16)),
+    "linear,\nall of $C$": ("step_size", "imbalance_drift", (-14, 16)),
 }
 """Experiment and metric of what drifts, and the shift of its label in points, by label."""
 
@@ -108,21 +110,24 @@ def panel_c(results: Results, ax: Axes) -> None:
         at = (max(drifts), means[-1])
         text = {"textcoords": "offset points", "va": "center", "ha": "right", "color": colour}
         part.annotate(name, at, shift, **text)
-        rates |= set(drifts)
+        rates |= {float(f"{rate:.3g}") for rate in drifts}
     first = (min(drifts), means[0])
     below.annotate("slope 1", first, (8, -5), textcoords="offset points", color="0.4")
     for part in (above, below):
-        style.loglog(part, [min(rates), max(rates)])
+        style.loglog(part, sorted(rates))
     style.note(below, "bars: range of\n20 runs (linear)\nor 10 (ReLU)", "lower left")
     above.tick_params(which="both", bottom=False, labelbottom=False)
     above.spines["bottom"].set_visible(False)
     for part, end in ((above, 0), (below, 1)):
         part.plot([0], [end], transform=part.transAxes, **BREAK)
-    above.set_ylim(HIGH[0], HIGH[-1])
-    above.set_yticks(HIGH[1:], [f"{tick:g}" for tick in HIGH[1:]])
+    for part, (low, high) in ((above, HIGH), (below, LOW)):
+        ticks = [tick for tick in TICKS if low <= tick <= high]
+        part.set_ylim(low, high)
+        part.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     above.set_yticks([], minor=True)
-    below.set(xlabel="learning rate", ylabel="drift over squared norms", ylim=LOW)
-    ax.set_title("Only off-diagonal drift remains")
+    below.set_xticks(sorted(rates), [f"{1000 * rate:.3g}" for rate in sorted(rates)])
+    below.set(xlabel="learning rate (thousandths)", ylabel="drift over squared norms")
+    ax.set_title("Off-diagonal drift ignores step size")
 
 
 def _matrices(cell: CellResults, drift: str, gap: xr.DataArray, ax: Axes) -> None:

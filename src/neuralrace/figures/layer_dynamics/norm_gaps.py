@@ -1,10 +1,10 @@
-r"""The gap between layer norms stays below its bound, and closes as layers grow.
+r"""The gap between layer norms stays below its bound, and narrows as layers grow.
 
 Basu, Mukherjee and Vasudevan, lemma 2 and its corollaries, have no figure of these. The gap of the
 Frobenius norms of adjacent layers is at most the root of the trace of the imbalance :math:`C` at
 the start (a). It is not invariant, as theorem 3 has it, but :math:`|\mathrm{tr}\,C|` over the sum
-of the norms, so that it closes as they grow. Eq. 11, on spectral norms, lacks that root, and breaks
-for small weights (b). Balanced layers (corollary 2.2) keep equal norms up to the step size;
+of the norms, so that it narrows as they grow. Eq. 11, on spectral norms, lacks that root, and
+breaks for small weights (b). Balanced layers (corollary 2.2) keep equal norms up to the step size;
 semi-orthogonal ones, which the corollary does not mean, are not balanced.
 """
 
@@ -71,7 +71,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     prints and for that of the paper it cites.
     """
     rows = _rows(results)
-    ax.set_title("Gaps stay below the bound, and close")
+    ax.set_title("Gaps stay below the bound, and narrow")
     ax = style.named_rows(ax, [name for name, _, _ in rows])
     ax.set(xlim=(0, 1.05), xlabel="gap of norms over its bound")
     widths = [
@@ -95,9 +95,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     bound is broken.
     """
     cells = [*results.cells("small_weights"), networks(results, "growth")[0]]
-    for name, text, height, colour in (
-        ("spectral_gap_over_written_bound", "over $|C|_2$, as printed", 0.8, style.categorical(1)),
-        ("spectral_gap_over_bound", r"over $\sqrt{|C|_2}$", 0.15, style.categorical(0)),
+    for name, colour in (
+        ("spectral_gap_over_written_bound", style.categorical(1)),
+        ("spectral_gap_over_bound", style.categorical(0)),
     ):
         ratios = xr.concat(
             [cell.get("metrics", name).isel(pair=0) for cell in cells], "init_scale", join="inner"
@@ -105,10 +105,12 @@ def panel_b(results: Results, ax: Axes) -> None:
         ax.plot(ratios["init_scale"], ratios.mean("seed"), color=colour, **style.SIMULATION)
         for edge in (ratios.min("seed"), ratios.max("seed")):  # bands would merge
             ax.plot(ratios["init_scale"], edge, color=colour, linewidth=0.8)
-        label(ax, 0.45, height, text, colour, xycoords="axes fraction")
+    label(ax, 0.45, 0.8, "over $|C|_2$, as printed", style.categorical(1), 0, "axes fraction")
+    scales = ratios["init_scale"].values
+    start = scales.min(), float(ratios.mean("seed").isel(init_scale=int(scales.argmin())))
+    style.note_at(ax, r"over $\sqrt{|C|_2}$", start, (4, -4), color=colour, va="top")
     ax.axhline(1, **style.THEORY)
     ax.text(0.98, 1.1, "bound", transform=ax.get_yaxis_transform(), ha="right", va="bottom")
-    scales = ratios["init_scale"].values
     ax.set(xscale="log", yscale="log", xlim=(scales.min(), scales.max()))
     ax.set_xticks(scales, [f"{scale:g}" for scale in scales])
     ax.minorticks_off()
@@ -156,8 +158,6 @@ def _dumbbell(ax: Axes, row: int, cell: CellResults, index: int) -> None:
     if not adjacent.notnull().any():
         apart = float(relative.max())
         equal = "gap and bound about 0"
-        if apart < EQUAL:
-            ax.plot(0, row, linestyle="", clip_on=False, **END)
         text = equal if apart < EQUAL else f"gap up to {apart:.0%} of the norms"
         ax.text(0.03, row, text, va="center")
         return

@@ -62,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """The same from the variance of Glorot and Bengio."""
-    _norms(results, "growth_standard", ax)
+    label_ends(ax, _norms(results, "growth_standard", ax))
     ax.set_title("Glorot and Bengio: smaller norms grow more")
 
 
@@ -93,8 +93,12 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.set_title("Printed variance: more alike at every depth")
 
 
-def _norms(results: Results, experiment: str, ax: Axes) -> None:
-    """Draws norms of the deepest network over time in one run, and what conservation gives."""
+def _norms(results: Results, experiment: str, ax: Axes) -> list[tuple[float, str, style.Colour]]:
+    """Draws norms of the deepest network over time in one run, and what conservation gives.
+
+    Returns:
+        The end, the name and the colour of each layer.
+    """
     cell = networks(results, experiment)[-1]
     at = unit_scale(cell)
     off = cell.get("metrics", "norm_growth_deviation").isel(at).max("layer")
@@ -118,4 +122,4 @@ def _norms(results: Results, experiment: str, ax: Axes) -> None:
     ax.set(xlim=(0, end), ylim=(float(norms.min()) - margin, float(norms.max()) + margin))
     last = norms.isel(time=int(np.searchsorted(time.values, end)) - 1)
     names = [f"layer {layer}" for layer in layers]
-    label_ends(ax, zip(last.values.tolist(), names, colours, strict=True))
+    return list(zip(last.values.tolist(), names, colours, strict=True))

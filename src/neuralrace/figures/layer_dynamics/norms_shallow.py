@@ -121,10 +121,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     product = cell.get("metrics", "product_norm").isel(init_scale=0)
     strength = cell.get("metrics", "layer_strength").isel(init_scale=0)
     end = _end(product, time)
-    kappa2 = "$\\kappa_2 = $ min $|P|/U$\n$P = W_2W_1$, $U$: strength"
     for ratio, colour, name, quoted in (
         (target / product, "0.2", r"$\kappa_1 = $ min $|\Sigma|/|P|$", QUOTED_KAPPA1),
-        (product / strength, "0.5", kappa2, QUOTED_KAPPA2),
+        (product / strength, "0.5", r"$\kappa_2 = $ min $|P|/U$", QUOTED_KAPPA2),
     ):
         props: dict[str, Any] = {"color": colour}
         style.over_seeds(ax, time, ratio, **props)
@@ -137,8 +136,12 @@ def panel_c(results: Results, ax: Axes) -> None:
         place = {"ha": "right", "va": "bottom"} if up else {"ha": "left", "va": "top"}
         shift = (-2, 5) if up else (5, -3)
         style.note_at(ax, f"least: {at[1]:.2f}", at, shift, color=colour, **place)
-        style.note(ax, name, "upper right" if up else "lower right", color=colour)
+        beside, shift = (0.15 * end, (8, 3)) if up else (end, (-2, -8))
+        place["ha"] = "left" if up else "right"
+        height = float(np.interp(beside, time, ratio.mean("seed")))
+        style.note_at(ax, name, (beside, height), shift, color=colour, **place)
         label(ax, end, quoted, f"Basu et al.: {quoted:g}", "0.35", 3 if up else -3)
+    style.note(ax, "$P = W_2W_1$, $U$: strength", "lower right")
     ax.set(xlabel=style.FLOW_TIME, ylabel="ratio", yscale="log", xlim=(0, end), ylim=(0.02, 30))
     ax.set_title(r"$\kappa_2$ is smaller than Basu et al. read")
 

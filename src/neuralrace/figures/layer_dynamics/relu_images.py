@@ -4,9 +4,9 @@ Basu, Mukherjee and Vasudevan, fig. 2 and conjecture 4, train on MNIST; here ima
 that come with scikit-learn, and the configuration of full scale sets MNIST. Layers 4 to 6 grow
 alike, as the paper says, but from the start rather than from step 1600 on (dotted; a, b). That is
 no evidence for the conjecture: a ReLU network conserves the differences of squared norms. The gap
-between the growth rates of the matrices vanishes as training comes to rest, while relative to the
-rates it falls early and then stays (c). The paper prints no learning rate, batch or scale of
-the start. On MNIST, after as many steps, lower layers still grow more than upper ones, and relative
+between the growth rates of the matrices falls far as training comes to rest, while relative to the
+rates it falls early and then little (c). The paper prints no learning rate, batch or scale of the
+start. On MNIST, after as many steps, lower layers still grow more than upper ones, and relative
 gaps do not fall on average.
 """
 
@@ -65,7 +65,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     if float(time[-1]) > SINCE:
         at = {"transform": ax.get_xaxis_transform(), "va": "center"}
         ax.text(1.03 * SINCE, 0.63, "Basu et al.:\nalike from here on", **at)
-    style.note(ax, "bands: range of 10 runs", "lower right")
+    style.note(ax, "bands: range\nof 10 runs", "lower right")
     ax.set_title("Inner layers grow alike from the start")
 
 
@@ -83,6 +83,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     image = ax.pcolormesh(steps, edge, rates, norm=LogNorm(), cmap=style.HEAT)
     ax.set_yticks(layers, layers)
     _time(time, ax, "white")
+    if float(time[-1]) > SINCE:
+        ax.text(1.03 * SINCE, layers[-1], "Basu et al.", color="white", va="center")
     ax.set(ylabel="layer")
     ax.tick_params(length=0)
     bar = ax.figure.figure.colorbar(image, cax=ax.inset_axes((1.03, 0, 0.035, 1)))
@@ -114,7 +116,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         at = {"transform": ax.get_xaxis_transform(), "va": "top"}
         ax.text(1.03 * SINCE, 0.99, "Basu et al.:\nalike from here on", **at)
     style.note(ax, "bands: range of\npairs and 10 runs", "lower left")
-    ax.set_title("Relative gap stays, absolute gap vanishes")
+    ax.set_title("Absolute gap falls far more than relative")
 
 
 def _cell(results: Results) -> CellResults:

@@ -9,6 +9,7 @@ split; and some beyond what they assume: equal layers (aligned modes), small sta
 small steps (XoR race). The sources have no such figure.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -21,8 +22,8 @@ from neuralrace.figures.overview import PAPERS
 from neuralrace.metrics.values import crossing_time
 from neuralrace.results.cells import CellResults, Results
 
-CLOSE = 1.1
-"""Largest ratio of two half times, either way, of dots without a name."""
+CLOSE = (0.9, 1.1)
+"""Least and largest ratio of two half times that agree."""
 MOST_NAMES = 4
 """Number of names; the largest deviations have one."""
 NAME_BOX = (0.3, 0.03)
@@ -41,6 +42,8 @@ NAMES = {
     "xor_race": "XoR race",
 }
 """Names of solutions that differ from their labels: most say what they leave out."""
+ROOM = 3
+"""Least ratio, either way, of a dot with room for a note between it and 1."""
 TALL = 3
 """Height of the row of all other solutions, over that of a row."""
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
@@ -99,7 +102,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     times = [(dot.simulation, dot.theory) for dot in dots]
     ends = np.nanmin(times) / 2, np.nanmax(times) * 2
     ax.plot(ends, ends, **style.GUIDE)
-    for dot in dots:
+    count = Counter(dot.paper for dot in dots)
+    for dot in sorted(dots, key=lambda dot: -count[dot.paper]):  # papers of few dots on top
         ax.plot(dot.simulation, dot.theory, **papers[dot.paper], **DOTS)
     ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     ax.set(xlabel=r"half time in simulation ($\tau$)", ylabel=r"half time in theory ($\tau$)")
@@ -127,8 +131,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Theory over simulation: a row for each solution that is off in some cell by more than a
     tenth, the most exact on top, and a taller one for all others. Its name says what it leaves out,
-    or it stands beside it which assumption fails where it is off. Dots of nearly equal ratios are
-    side by side; the grey band is a tenth either way. Theory that never gets half way has no dot.
+    or which assumption fails stands beside the dot that is furthest off. Dots of nearly equal
+    ratios are side by side; the grey band is a tenth either way. Theory that never gets half way
+    has no dot.
     """
     papers, groups = _papers(results), rows_of(half_times(results))
     rows = style.named_rows(ax, groups)
@@ -137,18 +142,20 @@ def panel_b(results: Results, ax: Axes) -> None:
     middles = [row - (height - 1) / 2 for row, height in enumerate(heights)]
     rows.set_yticks(middles, groups)
     rows.set_ylim(len(groups) - 0.4, 0.4 - max(heights, default=1))
-    rows.axvspan(1 / CLOSE, CLOSE, color="0.9", zorder=0)
+    rows.axvspan(*CLOSE, color="0.9", zorder=0)
     rows.axvline(1, **style.GUIDE)
-    style.note_at(rows, "within a tenth", (CLOSE, 0.4 - max(heights, default=1)), va="top")
+    style.note_at(rows, "within a tenth", (CLOSE[1], 0.4 - max(heights, default=1)), va="top")
     for row, height, own in zip(middles, heights, groups.values(), strict=True):
         for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
             rows.plot(dot.ratio, row + height * shift, **papers[dot.paper], **DOTS)
         furthest = max(own, key=lambda dot: abs(np.log(dot.ratio)))
         if _far(furthest.ratio):
-            side = -1 if furthest.ratio > 1 else 1
-            place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 6}
+            # Towards the other dots if these are far enough.
+            inwards = not 1 / ROOM < furthest.ratio < ROOM
+            left = (furthest.ratio > 1) == inwards
+            place = {"ha": "right" if left else "left", "va": "center", "fontsize": 6}
             text = BROKEN.get(furthest.solution, "")
-            style.note_at(rows, text, (CLOSE**side, row), (4 * side, 0), **place)
+            style.note_at(rows, text, (furthest.ratio, row), (-5 if left else 5, 0), **place)
     rows.set(xscale="log", xlabel="half time, theory over simulation")
     low, high = rows.get_xlim()
     high = max(high, 1 / low, 5.0)  # with room for names on either side
@@ -193,7 +200,8 @@ def rows_of(dots: Iterable[HalfTimes]) -> dict[str, list[HalfTimes]]:
     for dot in dots:
         own.setdefault(dot.solution, []).append(dot)
     spread = {name: max(abs(np.log(dot.ratio)) for dot in group) for name, group in own.items()}
-    far = [name for name in sorted(own, key=spread.__getitem__) if spread[name] > np.log(CLOSE)]
+    ranked = sorted(own, key=spread.__getitem__)
+    far = [name for name in ranked if any(_far(dot.ratio) for dot in own[name])]
     close = [name for name in own if name not in far]
     pooled = {f"{len(close)} others": [dot for name in close for dot in own[name]]}
     return (pooled if close else {}) | {_name(name): own[name] for name in far}
@@ -225,7 +233,7 @@ def _papers(results: Results) -> dict[str, dict]:
 
 def _far(ratio: int | float) -> bool:
     """Whether half times, if both exist, differ by more than a tenth."""
-    return bool(ratio < 1 / CLOSE or ratio > CLOSE)
+    return bool(ratio < CLOSE[0] or ratio > CLOSE[1])
 
 
 def _shifts(ratios: Iterable[float]) -> np.ndarray:

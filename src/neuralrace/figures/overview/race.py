@@ -55,8 +55,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     share: means and ranges over ten runs.
     """
     draw_race(ax, results, lambda cell: f"{sharing(cell)} pair{'s' if sharing(cell) > 1 else ''}")
-    key = [style.handle("theory", **style.THEORY), style.BAND]
-    ax.legend(handles=key, loc="upper right", bbox_to_anchor=(1, 0.74))
+    mean = style.handle("", color="0.4", **style.SIMULATION)
+    key = {"theory": style.handle("", **style.THEORY), "mean and range": (style.BAND, mean)}
+    ax.legend(key.values(), key, loc="upper right", bbox_to_anchor=(1, 0.74))
     ax.set_title("Shared pathways learn sooner")
 
 

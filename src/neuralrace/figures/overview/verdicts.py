@@ -61,13 +61,15 @@ def panel_a(results: Results, ax: Axes) -> None:
     ]
     lines = (
         [style.handle("hold:", linestyle=""), *(_handle(s) for s in shown if s in HOLDS)],
-        [style.handle("do not:", linestyle=""), *(_handle(s) for s in shown if s not in HOLDS)],
+        [style.handle("others:", linestyle=""), *(_handle(s) for s in shown if s not in HOLDS)],
     )
     columns = max(map(len, lines))
     blank = style.handle("", linestyle="")
     # A legend is filled column by column; each column has one of either line.
     handles = [each for pair in zip_longest(*lines, fillvalue=blank) for each in pair]
-    rows.legend(handles=handles, ncols=columns, loc="upper right", bbox_to_anchor=(1, -0.18))
+    tight = {"columnspacing": 0.9, "handlelength": 1.0}
+    place = {"loc": "upper right", "bbox_to_anchor": (1, -0.18)}
+    rows.legend(handles=handles, ncols=columns, **tight, **place)
     share = _holding(tested) / max(len(tested), 1)
     ax.set_title(f"{share:.0%} of sentences hold, identities included")
 
