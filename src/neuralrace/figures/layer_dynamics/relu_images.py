@@ -76,7 +76,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     norms = _norms(_cell(results))
     time, layers = norms["time"], norms["layer"].values
-    edges = np.linspace(0, time.size - 1, EDGES).astype(int)
+    edges = np.unique(np.linspace(0, time.size - 1, EDGES).astype(int))
     steps = time.values[edges]
     growth = norms.isel(time=edges).diff("time").mean("seed").transpose("layer", "time").values
     rates, edge = 1000 * growth / np.diff(steps), [*(layers - 0.5), layers[-1] + 0.5]

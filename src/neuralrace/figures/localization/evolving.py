@@ -25,7 +25,7 @@ MARKS: tuple[dict[str, Any], ...] = (
     {"color": COLOUR, "marker": "o", "fillstyle": "none"},
     {"color": COLOUR, "marker": "s"},
 )
-"""Markers of trainings, the shortest first."""
+"""Markers of trainings, the shortest first; a smaller run may have fewer trainings."""
 NETWORK = style.COLOURS["relu"]
 RUN: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """Line of the runs from one seed."""
@@ -50,7 +50,7 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Distance of the weights from those of the ReLU network at the end, over their norm."""
     positions: list[float] = []
-    for cell, props in zip(_cells(results), MARKS, strict=True):
+    for cell, props in zip(_cells(results), MARKS, strict=False):
         error = metric(cell, "refresh_error").transpose("refreshes", "seed")
         intervals = cell.get("metrics", "refresh_interval").values.tolist()
         mean = style.point_series(ax, intervals, error, **props)
@@ -68,7 +68,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlabel=r"flow time between refreshes ($\tau$)", ylabel="distance from the ReLU weights")
     handles = [
         style.handle(f"{_length(cell)}, range of runs", linewidth=0.8, **props)
-        for cell, props in zip(_cells(results), MARKS, strict=True)
+        for cell, props in zip(_cells(results), MARKS, strict=False)
     ]
     ax.legend(handles=handles, loc="lower right")
     ax.set_title("Distance shrinks linearly with short intervals")
