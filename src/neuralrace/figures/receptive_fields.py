@@ -155,8 +155,9 @@ def draw_shares(ax: Axes, cell: CellResults, row: int | float, **options: Any) -
 
 
 def draw_above_shares(ax: Axes, cell: CellResults, count: int) -> None:
-    """Some units of the first run, above the shares of all units by class."""
-    draw_fields(ax, examples(final_fields(cell).isel(seed=0).values, count))
+    """Some units of all runs, above the shares of all units by class."""
+    fields = final_fields(cell)
+    draw_fields(ax, examples(fields.values.reshape(-1, fields.sizes["input"]), count))
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom - 0.12 * (top - bottom), top)
     draw_shares(ax, cell, 0.04, height=0.08, transform=ax.transAxes)

@@ -39,7 +39,7 @@ GAINS: tuple[dict[str, Any], ...] = (
     {"facecolor": "0.75"},
 )
 """Fills of the distributions of one input, at the higher and at the lower gain."""
-GAIN_NAMES = {"relu": (1.25, 1.05), "relu_low_gain": (1.65, 0.25)}
+GAIN_NAMES = {"relu": (1.25, 1.05), "relu_low_gain": (1.55, 0.25)}
 """Places of their names: beside the right peak of the higher gain, and above the other's tail."""
 BINS, TOP = 48, 1.6
 """Number of bins of the histogram of an input, and the end of its axis: some densities diverge."""
@@ -97,7 +97,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         values, law = cell.data.x, process(cell).marginal
         heights, edges = np.histogram(values, bins=BINS, range=(-3, 3), density=True)
         ax.stairs(heights, edges, fill=True, alpha=0.45, linewidth=0, **props)
-        kurtosis = f"${round(law.kurtosis, 1) + 0.0:g}$"
+        kurtosis = f"{round(law.kurtosis, 1) + 0.0:g}".replace("-", "\N{MINUS SIGN}")
         text = f"{marginal_name(cell)},\nexcess\nkurtosis\n{kurtosis}"
         ax.text(*GAIN_NAMES[name], text, va="bottom", fontsize=6, linespacing=1.1)
         if heights.max() > TOP:

@@ -46,8 +46,9 @@ FATES: dict[str, dict[str, Any]] = {
 
 
 @Figure(
-    layout="ab;cd",
+    layout="a.b;c.d",
     height=4.4,
+    widths=(1.0, 0.03, 1.0),
     cf={"a": "sec. 2.1", "c": "sec. 2.1"},
     reads={
         "gate_flips": {

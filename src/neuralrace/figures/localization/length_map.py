@@ -64,7 +64,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     shades = _draw(ax, results.cells("lengths_sigmoid"), orders_alike=True)
     label = "share of localised units"
     ax.figure.colorbar(shades, ax=list(ax.figure.axes), label=label, pad=0.02, aspect=45)
-    ax.set_title("Fewer sigmoid units localise if both are long")
+    ax.set_title("Sigmoid units: fewer localise if both long")
 
 
 def _draw(ax: Axes, cells: Sequence[CellResults], orders_alike: bool = False) -> AxesImage:

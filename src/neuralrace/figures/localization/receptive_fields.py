@@ -1,9 +1,9 @@
 r"""Receptive fields: bumps where the longer correlation length has :math:`y = 1`, waves otherwise.
 
-Three units of the run with the first seed at the end of training, in proportion to its classes and
-in their order, from all around the ring, each over its largest weight; thin lines are at zero.
-Columns are the orders of the lengths :math:`\xi_1, \xi_2`, rows are gains; the bar below each
-is the shares of all units by class, means over five runs. The notes have ReLU networks localise if
+Three units of all runs at the end of training, in proportion to their classes and in that order,
+from all around the ring, each over its largest weight; thin lines are at zero. Columns are the
+orders of the lengths :math:`\xi_1, \xi_2`, rows are gains; the bar below each is the shares of all
+units by class, means over five runs. The notes have ReLU networks localise if
 :math:`\xi_1 > \xi_2` and oscillate at short range otherwise, and sigmoid networks as erf networks
 do. ReLU networks have no biases here; those with erf and sigmoid have, with :math:`b_2 = 0`, at
 which erf networks are the other way round and sigmoid networks alike in both orders.

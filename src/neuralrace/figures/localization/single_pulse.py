@@ -32,9 +32,9 @@ COLOUR = style.COLOURS["relu"]
 LINE = 1.3
 """Width of the lines of samples."""
 WINDOW = "0.9"
-"""Shade of the window in which a localised field has most of its energy."""
+"""Shade of the box in which a localised field has most of its energy."""
 OUTLINE = {"edgecolor": "0.5", "linewidth": 0.6}
-"""Edge of the window, without which its shade is that of the band in print."""
+"""Edge of the box, without which its shade is that of the band in print."""
 SHARE = (10, 90)
 """Percentiles of weights between which the band is."""
 SPECTRUM = "× spectrum: concentration over that of noise of the same spectrum"
@@ -60,7 +60,7 @@ def legend(results: Results) -> style.Handles:
         style.handle("mean field", color=COLOUR, **style.SIMULATION),
         Patch(color=COLOUR, alpha=0.25, linewidth=0, label="8 of 10 weights"),
         style.handle("same weights in random order", **SHUFFLED),
-        Patch(facecolor=WINDOW, **OUTLINE, label="window: 90% of energy if localised"),
+        Patch(facecolor=WINDOW, **OUTLINE, label="localised: 90% of energy in box"),
     ]
 
 
@@ -71,9 +71,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     Each field is over its largest weight and moved around the ring, and turned in sign, so that
     this weight is in the middle and positive; bands hold eight of ten weights. 40 units of five
     runs. The thin line is the mean of these weights in random order. A field is localised with nine
-    tenths of its energy within the window, a third of the ring. Above are the participation, a
+    tenths of its energy in the box, a third of the ring. Above are the participation, a
     measure of concentration, over that of noise of the same spectrum, and the mean share of energy
-    in the window. The frame is around the variant with most of the former: wide waves have a bump
+    in the box. The frame is around the variant with most of the former: wide waves have a bump
     in the middle, too, but their spectrum explains it.
     """
     orders = list(_orders(results).values())
@@ -95,8 +95,9 @@ def panel_a(results: Results, ax: Axes) -> None:
             _draw_fields(part, cell)
             if metric_mean(cell, "participation_ratio") == most:
                 part.spines[:].set(visible=True, linewidth=1.2)
-                part.text(0.5, -0.95, "more concentrated\nthan its spectrum", ha="center",
-                          transform=part.get_yaxis_transform())  # fmt: skip
+                plate = {"facecolor": "white", "linewidth": 0, "pad": 1}
+                part.text(0.5, -1.03, "more concentrated\nthan its spectrum", ha="center",
+                          bbox=plate, transform=part.get_yaxis_transform())  # fmt: skip
         row[0].set_ylabel(f"$y = 1$ for width {width_labels(order[0])[0]}:\nweight over largest")
         row[0].set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1])
     # Under the middle: with an even number of columns, below the gap.
@@ -161,5 +162,5 @@ def _draw_fields(ax: Axes, cell: CellResults) -> None:
     ax.fill_between(positions, low, high, color=COLOUR, alpha=0.25, linewidth=0)
     ax.plot(positions, fields.mean(axis=0), color=COLOUR, **style.SIMULATION)
     excess = metric_mean(cell, "participation_ratio")
-    ax.set_title(f"{excess:.1f} × spectrum, {inside:.0%} in window", loc="center")
+    ax.set_title(f"{excess:.1f} × spectrum, {inside:.0%} in box", loc="center")
     ax.set(xlim=(1, count), xticks=[1, count])
