@@ -10,7 +10,7 @@ differ little, and training is short. Runs are of fewer units, fewer steps and s
 those of the figure classes, whose ranges over five runs an entry can leave.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -67,14 +67,19 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax.set_title("Sigmoid units: fewer localise if both long")
 
 
+def over_orders(shares: Mapping[tuple[float, float], float]) -> dict[tuple[float, float], float]:
+    """Means over both orders of each pair of lengths, or of the only order there is."""
+    return {
+        pair: float(np.mean([shares[order] for order in (pair, pair[::-1]) if order in shares]))
+        for pair in shares
+    }
+
+
 def _draw(ax: Axes, cells: Sequence[CellResults], orders_alike: bool = False) -> AxesImage:
     """The share of localised units by the lengths of both classes, or of either order of them."""
     shares = {_lengths(cell): metric_mean(cell, "localised_share") for cell in cells}
     if orders_alike:
-        shares = {
-            pair: float(np.mean([shares[order] for order in (pair, pair[::-1]) if order in shares]))
-            for pair in shares
-        }
+        shares = over_orders(shares)
     table = maps.grid(shares)
     rows, columns = ([f"{length:g}" for length in table[dim].values] for dim in ("y", "x"))
     image = style.heat(ax, table.values, 0, 1, rows, columns)
