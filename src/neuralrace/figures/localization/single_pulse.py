@@ -96,8 +96,8 @@ def panel_a(results: Results, ax: Axes) -> None:
             if metric_mean(cell, "participation_ratio") == most:
                 part.spines[:].set(visible=True, linewidth=1.2)
                 plate = {"facecolor": "white", "linewidth": 0, "pad": 1}
-                part.text(0.5, -1.03, "more concentrated\nthan its spectrum", ha="center",
-                          bbox=plate, transform=part.get_yaxis_transform())  # fmt: skip
+                part.text(0.5, -1.0, "more concentrated\nthan its spectrum", ha="center",
+                          bbox=plate, zorder=2.4, transform=part.get_yaxis_transform())  # fmt: skip
         row[0].set_ylabel(f"$y = 1$ for width {width_labels(order[0])[0]}:\nweight over largest")
         row[0].set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1])
     # Under the middle: with an even number of columns, below the gap.
