@@ -62,6 +62,15 @@ def test_examples_are_spread_over_the_ring():
     np.testing.assert_array_equal(receptive_fields.examples(fields, 3).argmax(axis=1), [2, 6, 10])
 
 
+def test_examples_are_in_proportion_to_classes():
+    places = np.arange(12)
+    bumps, waves = np.eye(12)[:8], np.cos(np.pi * places) * (1 + 0.1 * np.eye(12)[8:])
+    fields = np.random.default_rng(0).permutation(np.concatenate([waves, bumps]))
+    chosen = receptive_fields.examples(fields, 3)
+    np.testing.assert_array_equal((chosen != 0).sum(axis=1), [1, 1, 12])
+    np.testing.assert_array_equal(chosen[:2].argmax(axis=1), [2, 6])
+
+
 @given(draws)
 def test_a_field_is_drawn_over_its_largest_weight(rng: np.random.Generator):
     fields = rng.normal(size=(3, 8)) * 10.0 ** rng.integers(-6, 6, (3, 1))
@@ -144,7 +153,7 @@ def test_density_of_an_input_is_that_of_its_distribution(results: Results):
         assert between == pytest.approx(weights[np.abs(values) < 0.8].sum(), abs=0.02)
 
 
-def test_receptive_fields_are_of_the_first_run_and_bars_of_all_runs(results: Results):
+def test_receptive_fields_and_bars_are_of_all_runs(results: Results):
     relu = [cell for name in ("relu", "relu_low_gain") for cell in results.cells(name)]
     lengths = {receptive_fields.lengths_label(cell) for cell in results.cells("erf")}
     shown = {
@@ -163,8 +172,9 @@ def test_receptive_fields_are_of_the_first_run_and_bars_of_all_runs(results: Res
             np.testing.assert_allclose(bars(ax), [shares(cell)])
         shown_fields = np.array([curves(ax)[0] for ax in axes])
         for cell in cells:
-            weights = cell.trajectory["weight_1"].values[0, 0, -1]
-            shapes = weights / np.abs(weights).max(axis=1, keepdims=True)
+            weights = cell.trajectory["weight_1"].values[0, :, -1]
+            shapes = weights / np.abs(weights).max(axis=-1, keepdims=True)
+            shapes = shapes.reshape(-1, shapes.shape[-1])
             assert np.isclose(shown_fields[:, None], shapes).all(axis=-1).any()
 
 
@@ -245,7 +255,7 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
                 np.testing.assert_allclose(localised, [share.min(), share.max()])
                 share = 1 - smallest_scale(cell.metrics["oscillating_share"])
                 np.testing.assert_allclose(oscillating, [share.min(), share.max()])
-    assert names[classes.panel_b][:2] == ["biases", "cross-entropy"]
+    assert names[classes.panel_b][:2] == ["biases", "biases, cross-entropy"]
     assert names[classes.panel_b][-1] == "trained readout"
     assert {"erf", "erf, $b_2$ = 1/2", "sigmoid, no biases"} <= set(names[classes.panel_c])
     assert names[classes.panel_d][0] == "ReLU"
@@ -293,7 +303,7 @@ def test_pulses_are_drawn_by_order_of_their_widths(results: Results):
         energy = fields[:, abs(np.arange(40) - 20) < 40 / 6] ** 2
         inside = np.mean(energy.sum(axis=1) / (fields**2).sum(axis=1))
         excess = float(means(cell, "participation_ratio"))
-        assert ax.get_title() == f"{excess:.1f} × spectrum, {inside:.0%} in grey"
+        assert ax.get_title() == f"{excess:.1f} × spectrum, {inside:.0%} in box"
         shuffled = np.full(40, np.delete(fields / fields.max(axis=1, keepdims=True), 20, 1).mean())
         shuffled[20] = 1
         assert has_curve(ax, shuffled)

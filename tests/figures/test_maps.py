@@ -99,3 +99,9 @@ def test_lengths_of_class_one_are_along_x(results_of):
     assert [cell.spec.dataset.xi for cell in cells] == [(1.0, 2.0), (1.0, 3.0)]
     shares = [[float(cell.metrics["localised_share"].mean())] for cell in cells]
     np.testing.assert_allclose(np.asarray(ax.images[0].get_array()), shares)
+
+
+def test_orders_of_one_task_share_an_entry():
+    shares = {(1.0, 2.0): 0.25, (2.0, 1.0): 0.75, (1.0, 3.0): 0.2}
+    means = {(1.0, 2.0): 0.5, (2.0, 1.0): 0.5, (1.0, 3.0): 0.2}
+    assert length_map.over_orders(shares) == means

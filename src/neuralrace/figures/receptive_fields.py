@@ -16,6 +16,7 @@ from neuralrace.datasets.nonlinear_gaussian import NonlinearGaussian
 from neuralrace.datasets.single_pulse import SinglePulse
 from neuralrace.figures import style
 from neuralrace.figures.sweeps import dataset_of, metric, smallest_scale
+from neuralrace.metrics.receptive_fields import receptive_fields as receptive_field_metrics
 from neuralrace.results.cells import CellResults
 
 Fields = Float[np.ndarray, "_unit input"]
@@ -77,9 +78,10 @@ def final_fields(cell: CellResults) -> xr.DataArray:
 
 
 def examples(fields: Fields, count: int) -> Fields:
-    """Receptive fields whose centres are spread over the ring, sorted by centre.
+    """Receptive fields in proportion to their classes, spread over the ring within each.
 
-    The centre is that of the squared weights.
+    They are sorted by class, in the order of `CLASS_STYLES`, and then by the centre of their
+    squared weights.
 
     Args:
         fields: weights, not all zero in any unit.
@@ -87,7 +89,10 @@ def examples(fields: Fields, count: int) -> Fields:
     """
     inputs = fields.shape[1]
     resultant = fields**2 @ np.exp(2j * np.pi * np.arange(inputs) / inputs)
-    ranked = np.argsort(np.angle(resultant) % (2 * np.pi))
+    # Each unit as a run of its own, so that shares are 0 or 1.
+    members = receptive_field_metrics.class_shares(fields[:, None])
+    kinds = np.argmax([members[name] for name in CLASS_STYLES], axis=0)
+    ranked = np.lexsort((np.angle(resultant) % (2 * np.pi), kinds))
     count = min(count, len(fields))
     return fields[ranked[(np.arange(count) * 2 + 1) * len(fields) // (2 * count)]]
 
@@ -150,8 +155,9 @@ def draw_shares(ax: Axes, cell: CellResults, row: int | float, **options: Any) -
 
 
 def draw_above_shares(ax: Axes, cell: CellResults, count: int) -> None:
-    """Some units of the first run, above the shares of all units by class."""
-    draw_fields(ax, examples(final_fields(cell).isel(seed=0).values, count))
+    """Some units of all runs, above the shares of all units by class."""
+    fields = final_fields(cell)
+    draw_fields(ax, examples(fields.values.reshape(-1, fields.sizes["input"]), count))
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom - 0.12 * (top - bottom), top)
     draw_shares(ax, cell, 0.04, height=0.08, transform=ax.transAxes)

@@ -122,7 +122,7 @@ def _variety(cell: CellResults) -> str:
     network = _network(cell)
     if network.readout != "mean":
         return "trained readout"
-    return "cross-entropy" if cell.spec.training.loss.name == "cross_entropy" else "biases"
+    return "biases, cross-entropy" if cell.spec.training.loss.name == "cross_entropy" else "biases"
 
 
 def _activation(cell: CellResults) -> str:

@@ -3,7 +3,7 @@
 Inputs are a ring. Samples with :math:`y = 1` are of one correlation length or width, those with
 :math:`y = 0` of another. The notes have two kinds of data: the nonlinear Gaussian process, whose
 gain says how far single inputs are from Gaussian, and single pulses, which have no gain. The gain
-hardly shows in the second moments, which is why fields that form at one gain alone are not a matter
+changes the second moments little, which is why fields that form at one gain alone are not a matter
 of second moments. Sizes, lengths and gains are ours, as the notes print none.
 """
 
@@ -39,10 +39,10 @@ GAINS: tuple[dict[str, Any], ...] = (
     {"facecolor": "0.75"},
 )
 """Fills of the distributions of one input, at the higher and at the lower gain."""
-GAIN_NAMES = {"relu": (0.0, 0.6), "relu_low_gain": (2.1, 0.25)}
-"""Places of their names: between the peaks of the higher gain, and above the tail of the other."""
-BINS, STEEPEST = 48, 1.6
-"""Number of bins of the histogram of an input, and its tallest bar: some densities diverge."""
+GAIN_NAMES = {"relu": (1.25, 1.05), "relu_low_gain": (1.55, 0.25)}
+"""Places of their names: beside the right peak of the higher gain, and above the other's tail."""
+BINS, TOP = 48, 1.6
+"""Number of bins of the histogram of an input, and the end of its axis: some densities diverge."""
 
 
 @Figure(
@@ -88,22 +88,27 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """How often one input has each value; a negative excess kurtosis cuts off the tails."""
+    """How often one input has each value; a negative excess kurtosis cuts off the tails.
+
+    At the higher gain bars end beyond the axis, where the closed form diverges.
+    """
     for name, props in zip(("relu", "relu_low_gain"), GAINS, strict=True):
         cell = results.cells(name)[0]
         values, law = cell.data.x, process(cell).marginal
         heights, edges = np.histogram(values, bins=BINS, range=(-3, 3), density=True)
-        ax.stairs(np.minimum(heights, STEEPEST), edges, fill=True, alpha=0.45, linewidth=0, **props)
-        place, height = GAIN_NAMES[name]
-        kurtosis = f"${round(law.kurtosis, 1) + 0.0:g}$"
+        ax.stairs(heights, edges, fill=True, alpha=0.45, linewidth=0, **props)
+        kurtosis = f"{round(law.kurtosis, 1) + 0.0:g}".replace("-", "\N{MINUS SIGN}")
         text = f"{marginal_name(cell)},\nexcess\nkurtosis\n{kurtosis}"
-        ax.text(place, height, text, ha="center", va="bottom", fontsize=6, linespacing=1.1)
+        ax.text(*GAIN_NAMES[name], text, va="bottom", fontsize=6, linespacing=1.1)
+        if heights.max() > TOP:
+            reach = f"bars reach\n{heights.max():.1f}"
+            ax.text(-1.25, TOP, reach, ha="right", va="top", fontsize=6, linespacing=1.1)
         z = np.linspace(-3, 3, 601)
         x = law.transfer(z)
         slope = np.gradient(x, z)
-        shown = norm.pdf(z) < STEEPEST * slope
+        shown = norm.pdf(z) < 2 * TOP * slope  # up to beyond the axis
         ax.plot(x[shown], norm.pdf(z[shown]) / slope[shown], **style.THEORY)
-    ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, 1.06 * STEEPEST))
+    ax.set(xlabel="one input $x_i$", ylabel="density", xlim=(-3, 3), ylim=(0, TOP))
     ax.set_title("A high gain cuts off the tails")
 
 
@@ -120,7 +125,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         ],
         loc="upper right",
     )
-    ax.set_title("Both gains: nearly the same moments")
+    ax.set_title("Both gains: similar moments")
 
 
 def panel_f(results: Results, ax: Axes) -> None:

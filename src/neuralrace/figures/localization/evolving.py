@@ -5,9 +5,9 @@ the initial weights of a ReLU network; at each refresh gates become those of its
 leave their section on evolving gates empty, and propose gates that depend on time as a next step,
 with a differential equation that can still be solved. It is of first order in the interval: the
 grey line of slope 1 goes through the shortest interval of the shorter training. In the longer
-training fields localise. There gates change for long, and many refreshes are needed for as many
-fields to localise. Markers are means of five runs, bars their
-ranges, and thin lines single runs.
+training fields begin to localise. There gates change for long, and many refreshes are needed for as
+many fields to localise. Markers are means of five runs, bars their ranges, and thin lines single
+runs.
 """
 
 from typing import Any

@@ -96,7 +96,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     """
     cell = max(results.cells("evolving"), key=learning_rate)
     style.named_columns(ax, MISSED.values())
-    ax.set(ylim=(-0.02, 0.5), ylabel="ReLU network: off-diagonal share in first basis")
+    ax.set(ylim=(-0.02, 0.5), ylabel="ReLU network: off-diagonal share")
+    ax.set_xlabel("in the basis at the start")
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     dots = {"color": style.COLOURS["relu"], "marker": "o", "alpha": 0.6, "clip_on": False}
     for column, moment in enumerate(MISSED):

@@ -27,7 +27,7 @@ FEW = 0.1
 """Gates are constant if at most this share flips, as in the claims."""
 TEXT = {"color": "0.4", "fontsize": 6.5}
 """Text at a guide."""
-KNEE = 0.75
+KNEE = 0.6
 """Share of the final flips at which a line has the name of its init scale beside it."""
 LOCALISED = {
     "marker": "D",
@@ -38,16 +38,17 @@ LOCALISED = {
 }
 """Marker of the time at which fields are half way to their final participation."""
 FATES: dict[str, dict[str, Any]] = {
-    "differ from\nthe start": {"facecolor": style.COLOURS["relu"]},
+    "end\nflipped": {"facecolor": style.COLOURS["relu"]},
     "flip and\nreturn": {"facecolor": "0.7", "hatch": "////", "edgecolor": "white"},
-    "never flip": {"facecolor": "0.88"},
+    "never\nflip": {"facecolor": "0.88"},
 }
 """What becomes of gates, and their bars, from below."""
 
 
 @Figure(
-    layout="ab;cd",
+    layout="a.b;c.d",
     height=4.4,
+    widths=(1.0, 0.03, 1.0),
     cf={"a": "sec. 2.1", "c": "sec. 2.1"},
     reads={
         "gate_flips": {
@@ -71,7 +72,8 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Gates that differ from the start over time, at the gain at which fields localise."""
     _flips(results.cells("gate_flips")[0], ax)
-    ax.set_title("Gates flip, most of them before localisation")
+    style.note(ax, "bands: range of runs", "lower right", color="0.4")
+    ax.set_title("Most flips come before localisation")
 
 
 def panel_b(results: Results, ax: Axes) -> None:

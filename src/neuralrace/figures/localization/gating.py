@@ -188,6 +188,6 @@ def _logarithmic(axis: Axis) -> None:
     """Makes an axis logarithmic, with few ticks."""
     setter = axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale
     setter("log")
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_locator(NullLocator())

@@ -70,9 +70,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     for time in filter(np.isfinite, times):
         ax.plot([time, time], [0, HALF], **style.GUIDE)
         at = {"textcoords": "offset points", "fontsize": 6.5}
-        ax.annotate(rf"{time:.0f} $\tau$", (time, HALF), (4, -9), **at)
+        ax.annotate(rf"{float(f'{time:.2g}'):g} $\tau$", (time, HALF), (4, -9), **at)
     ax.set(xlabel=style.FLOW_TIME, ylabel="share of the way")
     ax.set(xlim=(0, float(power[CLOCK][-1])), ylim=(-0.05, 1.2), yticks=np.linspace(0, 1, 6))
+    style.note(ax, "bands: range of runs", "lower right", color="0.4")
     ax.set_title("Weights grow long before fields localise")
 
 

@@ -5,11 +5,12 @@ correlation length :math:`\xi_1 > \xi_2`, and oscillate otherwise. Each panel sh
 lengths at gain 3: the share of localised units at the end, of 24 units of one run, as shade and as
 number. On the grey line both classes are the same, and there is nothing to learn. By symmetry the
 two orders are one task for sigmoid networks, and for erf networks with the offset
-:math:`b_2 = 1/2`. Long means three inputs or more. Near the line classes differ little, and
-training is short.
+:math:`b_2 = 1/2`: there each entry is the mean of both orders, two runs. Near the line classes
+differ little, and training is short. Runs are of fewer units, fewer steps and smaller batches than
+those of the figure classes, whose ranges over five runs an entry can leave.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,8 +34,11 @@ from neuralrace.results.cells import CellResults, Results
     },
 )
 def legend(results: Results) -> style.Handles:
-    """The line of equal lengths."""
-    return [style.handle("equal lengths: nothing to learn", **style.GUIDE)]
+    """The line of equal lengths, and what entries of the lower panels are."""
+    return [
+        style.handle("equal lengths: nothing to learn", **style.GUIDE),
+        style.handle("c, d: means of both orders, which are one task", linestyle=""),
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -46,26 +50,37 @@ def panel_a(results: Results, ax: Axes) -> None:
 def panel_b(results: Results, ax: Axes) -> None:
     """Units with the error function, with biases and the offset 0 of the output."""
     _draw(ax, results.cells("lengths_erf"))
-    ax.set_title(r"erf units localise if $\xi_1 < \xi_2$, unless both long")
+    ax.set_title(r"erf: localised if $\xi_1 < \xi_2$, unless both exceed 3")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Units with the error function and the offset 1/2, here as targets that are lower by 1/2."""
-    _draw(ax, results.cells("lengths_erf_offset"))
-    ax.set_title(r"erf with offset localises unless $\xi_1, \xi_2$ are long")
+    _draw(ax, results.cells("lengths_erf_offset"), orders_alike=True)
+    ax.set_title("erf with offset: fewer localise if both long")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Sigmoid units with biases."""
-    shades = _draw(ax, results.cells("lengths_sigmoid"))
+    shades = _draw(ax, results.cells("lengths_sigmoid"), orders_alike=True)
     label = "share of localised units"
     ax.figure.colorbar(shades, ax=list(ax.figure.axes), label=label, pad=0.02, aspect=45)
-    ax.set_title(r"Sigmoid units localise unless $\xi_1, \xi_2$ are long")
+    ax.set_title("Sigmoid units: fewer localise if both long")
 
 
-def _draw(ax: Axes, cells: Sequence[CellResults]) -> AxesImage:
-    """The share of localised units, by the lengths of both classes."""
-    table = maps.grid({_lengths(cell): metric_mean(cell, "localised_share") for cell in cells})
+def over_orders(shares: Mapping[tuple[float, float], float]) -> dict[tuple[float, float], float]:
+    """Means over both orders of each pair of lengths, or of the only order there is."""
+    return {
+        pair: float(np.mean([shares[order] for order in (pair, pair[::-1]) if order in shares]))
+        for pair in shares
+    }
+
+
+def _draw(ax: Axes, cells: Sequence[CellResults], orders_alike: bool = False) -> AxesImage:
+    """The share of localised units by the lengths of both classes, or of either order of them."""
+    shares = {_lengths(cell): metric_mean(cell, "localised_share") for cell in cells}
+    if orders_alike:
+        shares = over_orders(shares)
+    table = maps.grid(shares)
     rows, columns = ([f"{length:g}" for length in table[dim].values] for dim in ("y", "x"))
     image = style.heat(ax, table.values, 0, 1, rows, columns)
     ax.invert_yaxis()

@@ -60,10 +60,13 @@ KURTOSIS = r"excess kurtosis $\kappa$ of an input"
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Kinds of marginals, and ranges."""
+    """Marginals, and ranges."""
     return [
         style.handle("erf, by gain", linestyle="", **STYLES["erf"]),
-        style.handle("other distributions of an input", linestyle="", **STYLES["ising"]),
+        *(
+            style.handle(name.capitalize(), linestyle="", **STYLES[name])
+            for name in ("ising", "gaussian", "laplace")
+        ),
         style.handle("range of runs", color=COLOUR, linewidth=0.8),
     ]
 
@@ -106,9 +109,11 @@ def panel_c(results: Results, ax: Axes) -> None:
     parts = _draw(ax, results, "participation_ratio", named=True)
     for part in parts:
         part.axhline(1, **style.GUIDE)
+    at = (0, 1), (3, -9)
+    style.note_at(parts[0], "explained by its spectrum", *at, xycoords=("axes fraction", "data"))
     label = "participation over\nthat of random phases"
     parts[0].set(ylabel=label, ylim=(0.5, 2.6), yticks=[1, 1.5, 2, 2.5])
-    ax.set_title("Saturated inputs make more than a spectrum")
+    ax.set_title("Saturated inputs concentrate fields beyond their spectrum")
 
 
 def _cells(results: Results) -> list[CellResults]:

@@ -28,7 +28,7 @@ FROZEN: dict[str, Any] = {"color": style.COLOURS["gated"], "marker": "o", "marke
 """Markers of networks with frozen gates."""
 COSINE = 1.22
 """Place of the cosines, in widths of the axes."""
-HEAD = -0.75
+HEAD = -0.5
 """Place of the heads of columns, in rows."""
 HEADING: dict[str, Any] = {"color": "0.4", "va": "center", "fontsize": 6.5, "linespacing": 1.1}
 

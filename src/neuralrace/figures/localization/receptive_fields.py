@@ -1,7 +1,7 @@
 r"""Receptive fields: bumps where the longer correlation length has :math:`y = 1`, waves otherwise.
 
-Three units of the run with the first seed at the end of training, from all around the ring in the
-order of their centres, each over its largest weight; thin lines are at zero. Columns are the
+Three units of all runs at the end of training, in proportion to their classes and in that order,
+from all around the ring, each over its largest weight; thin lines are at zero. Columns are the
 orders of the lengths :math:`\xi_1, \xi_2`, rows are gains; the bar below each is the shares of all
 units by class, means over five runs. The notes have ReLU networks localise if
 :math:`\xi_1 > \xi_2` and oscillate at short range otherwise, and sigmoid networks as erf networks
@@ -81,12 +81,13 @@ def panel_d(results: Results, ax: Axes) -> None:
         frequency = metric(cell, "dominant_frequency")
         style.points(ax, position, frequency, color="0.25", marker="o", markersize=4.5)
     style.named_columns(ax, [rf"$\xi$ = {lengths_label(cell)}" for cell in cells])
+    ax.set_xlabel(rf"correlation lengths $\xi_1, \xi_2$ (ReLU, {marginal_name(cells[0])})")
     ax.set(ylabel="cycles per ring", ylim=(-1, inputs / 2 + 1), yticks=[0, inputs / 4, inputs / 2])
     for wave in (WAVE // 2, WAVE):
         ax.axhline(inputs / wave, **style.GUIDE)
         at = {"transform": ax.get_yaxis_transform(), "va": "center", "color": "0.4"}
         ax.text(1.005, inputs / wave, f"wavelength {wave}", **at)
-    ax.set_title(rf"ReLU, {marginal_name(cells[0])}: waves are short if $\xi_1 = 1$")
+    ax.set_title(r"Waves are short if $\xi_1 = 1$")
 
 
 def _grid(ax: Axes, cells: Sequence[CellResults]) -> None:

@@ -32,9 +32,13 @@ COLOUR = style.COLOURS["relu"]
 LINE = 1.3
 """Width of the lines of samples."""
 WINDOW = "0.9"
-"""Shade of the window in which a localised field has most of its energy."""
+"""Shade of the box in which a localised field has most of its energy."""
+OUTLINE = {"edgecolor": "0.5", "linewidth": 0.6}
+"""Edge of the box, without which its shade is that of the band in print."""
 SHARE = (10, 90)
 """Percentiles of weights between which the band is."""
+SPECTRUM = "× spectrum: concentration over that of noise of the same spectrum"
+"""What the numbers above fields are."""
 SHUFFLED = {"color": "0.25", "linewidth": 0.8}
 """Line of weights in random order."""
 
@@ -56,7 +60,7 @@ def legend(results: Results) -> style.Handles:
         style.handle("mean field", color=COLOUR, **style.SIMULATION),
         Patch(color=COLOUR, alpha=0.25, linewidth=0, label="8 of 10 weights"),
         style.handle("same weights in random order", **SHUFFLED),
-        Patch(color=WINDOW, label="localised: 90% of energy here"),
+        Patch(facecolor=WINDOW, **OUTLINE, label="localised: 90% of energy in box"),
     ]
 
 
@@ -67,10 +71,10 @@ def panel_a(results: Results, ax: Axes) -> None:
     Each field is over its largest weight and moved around the ring, and turned in sign, so that
     this weight is in the middle and positive; bands hold eight of ten weights. 40 units of five
     runs. The thin line is the mean of these weights in random order. A field is localised with nine
-    tenths of its energy within a third of the ring. Above are the participation, a measure of
-    concentration, over that of noise of the same spectrum, and the mean share of energy in the grey
-    third. The frame is around the variant with most of the former: wide waves have a bump in the
-    middle, too, but their spectrum explains it.
+    tenths of its energy in the box, a third of the ring. Above are the participation, a
+    measure of concentration, over that of noise of the same spectrum, and the mean share of energy
+    in the box. The frame is around the variant with most of the former: wide waves have a bump
+    in the middle, too, but their spectrum explains it.
     """
     orders = list(_orders(results).values())
     samples, *grid = style.split(
@@ -91,13 +95,15 @@ def panel_a(results: Results, ax: Axes) -> None:
             _draw_fields(part, cell)
             if metric_mean(cell, "participation_ratio") == most:
                 part.spines[:].set(visible=True, linewidth=1.2)
-                part.text(0.5, -0.95, "more concentrated\nthan its spectrum", ha="center",
-                          transform=part.get_yaxis_transform())  # fmt: skip
+                plate = {"facecolor": "white", "linewidth": 0, "pad": 1}
+                part.text(0.5, -1.0, "more concentrated\nthan its spectrum", ha="center",
+                          bbox=plate, zorder=2.4, transform=part.get_yaxis_transform())  # fmt: skip
         row[0].set_ylabel(f"$y = 1$ for width {width_labels(order[0])[0]}:\nweight over largest")
         row[0].set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1])
     # Under the middle: with an even number of columns, below the gap.
     even = len(orders[0]) % 2 == 0
-    grid[-1][(len(orders[0]) - 1) // 2].set_xlabel(POSITION_LABEL, x=1.06 if even else 0.5)
+    middle = grid[-1][(len(orders[0]) - 1) // 2]
+    middle.set_xlabel(f"{POSITION_LABEL}\n{SPECTRUM}", x=1.06 if even else 0.5)
     localised = max(metric_mean(cell, "localised_share") for cell in cells)
     few = f"at most {localised:.0%} localise" if localised else "none localises"
     ax.set_title(f"One variant is beyond its spectrum; {few}")
@@ -149,12 +155,12 @@ def _draw_fields(ax: Axes, cell: CellResults) -> None:
     middle = count // 2 + 1  # where `centred` puts the largest weight
     window = abs(positions - middle) < count / 6
     inside = np.mean(np.sum(fields[:, window] ** 2, axis=1) / np.sum(fields**2, axis=1))
-    ax.axvspan(middle - count / 6, middle + count / 6, color=WINDOW, linewidth=0, zorder=0)
+    ax.axvspan(middle - count / 6, middle + count / 6, facecolor=WINDOW, zorder=0, **OUTLINE)
     ax.axhline(0, **style.GUIDE | {"linewidth": 0.5})
     others = (fields.sum(axis=1) - 1) / (count - 1)  # the mean of all weights but the largest
     ax.plot(positions, np.where(positions == middle, 1, others.mean()), **SHUFFLED)
     ax.fill_between(positions, low, high, color=COLOUR, alpha=0.25, linewidth=0)
     ax.plot(positions, fields.mean(axis=0), color=COLOUR, **style.SIMULATION)
     excess = metric_mean(cell, "participation_ratio")
-    ax.set_title(f"{excess:.1f} × spectrum, {inside:.0%} in grey", loc="center")
+    ax.set_title(f"{excess:.1f} × spectrum, {inside:.0%} in box", loc="center")
     ax.set(xlim=(1, count), xticks=[1, count])
