@@ -6,7 +6,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from neuralrace.board.build import tasks_of
+from neuralrace.board.build import BASELINES
 from neuralrace.board.pages import holding_scales, markdown
 from neuralrace.board.stored import stored_board, stored_findings
 from neuralrace.board.theories import Theory, theories
@@ -26,9 +26,11 @@ less than a tenth, on each [task](board.md).
 an experiment and why others do not, and `nr.theories(x, y, hidden=[16])` does so for your own data.
 """
 MAPS = (
-    "Error of the loss, the largest over training and the mean over seeds, at each init scale and "
-    "value of the other axis; dark is good. The solid line is the contour of an error of a tenth. "
-    "Beyond the dashed line, theory misses the loss by a tenth before the first step."
+    "Error of the loss, the largest over training and the mean over seeds, at each setting: an "
+    "init scale and a value of the other axis. Dark is good; the solid line is around settings at "
+    "which an entry *holds*, with an error below a tenth. At a cross, it misses the loss by a "
+    "tenth before the first step. Values to which an entry never applies are left out, and the "
+    "title counts the settings to which it applies."
 )
 CONTENTS = """\
 :::{toctree}
@@ -53,12 +55,15 @@ def pages(repository: Path) -> dict[str, str]:
     path = repository / "config" / "benchmark" / "board.json"
     board = stored_board(path)
     title, _, rest = markdown(board, stored_findings(path)).partition("\n\n")
-    entries = {str(entry) for name in tasks_of(board) for entry in board[name]["entry"].values}
-    maps = [
-        f"### {entry}\n\n![Where {entry} holds]({PICTURES}/maps/{entry}.png)"
-        for entry in sorted(entries)
-        if (repository / PICTURES / "maps" / f"{entry}.png").is_file()
-    ]
+    groups = {
+        heading: sorted({theory.solution for theory in group} - set(BASELINES))
+        for heading, group in _grouped().items()
+    }
+    maps = []
+    for heading, entries in (groups | {"Baselines": BASELINES}).items():
+        drawn = [e for e in entries if (repository / PICTURES / "maps" / f"{e}.png").is_file()]
+        pictures = [f"#### {e}\n\n![Where {e} holds]({PICTURES}/maps/{e}.png)" for e in drawn]
+        maps += [f"### {heading}", *pictures] if drawn else []
     picture = f"![Error of every theory on every task]({PICTURES}/board.png)"
     parts = [title, picture, CONTENTS, rest.rstrip(), "## Maps", MAPS, *maps]
     tables = [THEORIES.rstrip()]

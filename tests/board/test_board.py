@@ -79,7 +79,7 @@ def test_a_task_without_an_axis_has_one_value_without_a_name(small_board):
     alone = small_board["linear_alone_drawn_7"]
     assert (alone.attrs["axis"], alone["value"].values.tolist()) == ("", [""])
     page = markdown(small_board)
-    assert "init scales, 0.1 to 1; 3 seeds; drawn for this board" in page
+    assert "init scales, 0.1 to 1; 3 seeds; held out" in page
 
 
 def test_families_and_drawn_tasks_are_known_by_their_names(small_board):
@@ -228,11 +228,44 @@ def test_the_board_opens_in_plain_xarray(small_board, tmp_path):
 
 def test_pictures_show_every_task_and_entry(small_board):
     names = [label.get_text() for label in draw_board(small_board).axes[0].get_xticklabels()]
-    assert names == ["width", "fields", "linear alone 7"]
+    assert names == ["width", "fields", "linear alone"]
     axes = draw_map(small_board, "exact").axes
     titles = [title for ax in axes if (title := ax.get_title(loc="left"))]
-    assert titles == ["linear width", "linear alone drawn 7"]
-    assert axes[0].get_ylabel() == "hidden"
+    assert titles == ["linear width", "linear alone, held out"]
+    assert axes[0].get_ylabel() == "hidden units"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(0.0042, ".00"), (0.013, ".01"), (0.0966, ".097"), (0.1, ".10"), (0.2996, ".2996"), (2, ">1")],
+)
+def test_numbers_on_the_board_agree_with_their_colours(error, text):
+    figure = draw_board(board(scored(planned({"linear_one": TASK}), error)))
+    assert text in [entry.get_text() for entry in figure.axes[0].texts]
+
+
+@pytest.mark.parametrize(
+    ("error", "start", "share", "marks"),
+    [
+        (0.05, 0, "all settings", []),
+        (0.2, 0.2, "no setting", ["error ≥ 0.1 before training"]),
+        ([0.05, 0.05, 0.2], 0, "67% of settings", ["error of 0.1"]),
+    ],
+)
+def test_a_map_counts_settings_and_names_marks_that_it_shows(
+    small_board, error, start, share, marks
+):
+    task = small_board["linear_width"].to_dataset(inherit=False)
+    known = task["loss_error"].notnull()
+    errors = xr.DataArray(np.broadcast_to(error, known.sizes["init_scale"]), dims="init_scale")
+    changed = task.assign(
+        loss_error=errors.where(known), initial_loss_error=xr.full_like(known, start, float)
+    )
+    nodes = {"summary": small_board["summary"].to_dataset(), "linear_width": changed}
+    figure = draw_map(xr.DataTree.from_dict(nodes), "exact")
+    assert figure.get_suptitle() == f"exact: holds at {share}"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == marks
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["10", "2"]
 
 
 def test_a_map_of_an_entry_without_a_loss_is_refused(small_board):

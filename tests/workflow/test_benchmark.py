@@ -103,7 +103,7 @@ def files_in(*folders):
 def test_the_board_is_printed_and_written(scored):
     workspace, printed = scored
     assert "linear_width: 2 init scales, 0.1 to 0.3; network.hidden 4 or 3; 2 seeds\n" in printed
-    assert f"{DRAWN}: 2 init scales, 0.1 to 0.3; network.hidden 4 or 3; 2 seeds; drawn" in printed
+    assert f"{DRAWN}: 2 init scales, 0.1 to 0.3; network.hidden 4 or 3; 2 seeds; held" in printed
     assert re.search(r"^  flow +1\.000", printed, re.MULTILINE)
     assert re.search(r"^Core-seconds over all tasks: simulation \d.*flow \d", printed, re.MULTILINE)
     assert "The whole board: results/benchmark.md\n" in printed

@@ -114,7 +114,7 @@ def _about(task: xr.Dataset) -> str:
     if task.attrs["axis"]:
         *most, last = task["value"].values.tolist()
         text += f"; {task.attrs['axis']} {', '.join(most)} or {last}"
-    held_out = "; drawn for this board" if task.attrs["held_out"] else ""
+    held_out = "; held out" if task.attrs["held_out"] else ""
     return f"{text}; {task.sizes['seed']} seeds{held_out}"
 
 

@@ -1,13 +1,16 @@
 """Pictures of the benchmark's board: all entries on all tasks, and the map of one entry."""
 
+import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
+from math import log10
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -18,19 +21,30 @@ from neuralrace.errors import UserError
 from neuralrace.figures import maps, style
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 
-LEVELS = (0.0, 0.01, 0.03, GOOD, 0.3, 1.0)
-"""Ends of the classes of errors, each with a colour; larger errors have the last one."""
-ROW, COLUMNS, PANEL, AROUND, ALONE = 0.165, 4, 1.35, 0.6, 4.2
-"""Height of an entry's row; maps side by side; height of a map, and of title and legend; and width
-of the figure of a single map, all but the second in inches."""
+LEVELS = (0.0, 0.005, 0.025, GOOD, 0.3, 1.0)
+"""Ends of the classes of errors, each with a colour; larger errors have the last one. Small ones
+are where errors of two decimals are rounded, so that equal numbers have equal colours."""
+WORDS = {
+    "lambda balanced": "λ-balanced",
+    "relu": "ReLU",
+    "xor": "XoR",
+    "init": "start",
+    "hidden": "hidden units",
+}
+"""Words for parts of names of the configuration."""
+ROW = 0.165
+"""Height of a row of the board, in inches."""
+COLUMNS, LARGEST, FLAT = 3, 0.55, 0.8
+"""Maps side by side, largest width of a cell in inches, and height of a cell over its width."""
+BESIDE, ABOVE, BETWEEN, BAR, LINE = 0.72, 0.42, 0.39, 0.56, 0.15
+"""Inches for names of rows, titles, between maps, and for the colour bar and a line of a legend."""
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 with style.rc_context():
-    NOT_APPLYING = Patch(
-        facecolor="white", edgecolor="0.7", hatch="////", label="does not apply", linewidth=0
-    )
     EMPTY = Patch(facecolor="0.94", label="does not apply, or predicts no loss", linewidth=0)
-    BEST: dict[str, Any] = {"fill": False, "linewidth": 1.8, "zorder": 4} | maps.HALO
+    BEST: dict[str, Any] = {"fill": False, "linewidth": 1.6, "zorder": 4, "clip_on": False}
+    BEST |= maps.HALO
     CLOSER: dict[str, Any] = BEST | {"linewidth": 0.7}
     FRAMES = (
         Patch(label="best theory of a task", **BEST),
@@ -39,18 +53,18 @@ with style.rc_context():
     UNKNOWN: dict[str, Any] = {"facecolor": "0.94", "edgecolor": "0.7", "hatch": "////"}
     UNKNOWN |= {"linewidth": 0, "zorder": 0.5}
     NO_THEORY = Patch(label="no theory predicts the loss of the task", **UNKNOWN)
-    CONTOUR = style.handle("error of a tenth", color="black", linewidth=0.9)
-    AT_START = style.handle("error of a tenth before the first step", **style.THEORY)
-    """Frames, hatch of a column without theory, and legend handles."""
+    LIMIT: dict[str, Any] = {"color": "black", "linewidth": 0.9}
+    AT_START: dict[str, Any] = {"color": "black", "marker": "x", "markersize": 3, "linestyle": ""}
+    """Frames, hatch of a column without theory, lines and marks of maps, and legend handles."""
 
 
 def draw_board(board: xr.DataTree) -> Figure:
     """Loss error of every entry on every task, the median over the task's grid.
 
     Dark is good. Light grey: the entry does not apply, or does not predict the loss; hatched where
-    no theory does. Frames are
-    around the theory with the least error on a task, and around runs from other seeds that are
-    closer than every theory. Rows of theories are in groups by the family of their first task.
+    no theory does. Frames are around the theory with the least error on a task, and around runs
+    from other seeds that are closer than every theory. Rows of theories are in groups by the family
+    of their first task. Numbers have as many decimals as it takes to tell their class.
 
     Args:
         board: result of `neuralrace.board.build.board`.
@@ -64,16 +78,15 @@ def draw_board(board: xr.DataTree) -> Figure:
     theories = np.where(baseline[:, None], np.inf, errors)
     predicted = np.isfinite(theories)
     with style.rc_context():
-        figure = style.Canvas(figsize=(style.PAGE, 1.7 + ROW * len(entries)))
+        figure = style.Canvas(figsize=(style.PAGE, 2.1 + ROW * len(entries)))
         ax = figure.subplots()
-        rows = [entry.replace("_", " ") for entry in entries]
+        rows = [_words(entry) for entry in entries]
         image = _errors(ax, table.values, rows, [_short(*task) for task in tasks.items()])
         ax.set_facecolor(EMPTY.get_facecolor())
         for row, column in np.argwhere(np.isfinite(table.values)).tolist():
             error = float(table.values[row, column])
-            text = f"{error:.2f}".lstrip("0") if error < LEVELS[-1] else ">1"
-            style.write_entry(ax, image, (row, column), min(error, LEVELS[-1]), text)
-        heads = ["drawn for this board" if a["held_out"] else a["family"] for a in tasks.values()]
+            style.write_entry(ax, image, (row, column), min(error, LEVELS[-1]), _number(error))
+        heads = ["held-out tasks" if a["held_out"] else _words(a["family"]) for a in tasks.values()]
         above = {"transform": ax.get_xaxis_transform(), "va": "bottom", "ha": "center"}
         for start, end in pairwise([-0.5, *_changes(heads), len(heads) - 0.5]):
             ax.text((start + end) / 2, 1.006, heads[round(start + 0.5)], fontsize=6, **above)
@@ -91,7 +104,8 @@ def draw_board(board: xr.DataTree) -> Figure:
                 place = (column - 0.5, -0.5)
                 ax.add_patch(Rectangle(place, 1, (~baseline).sum(), **UNKNOWN))
             else:
-                ax.add_patch(Rectangle((column - 0.5, best - 0.5), 1, 1, **BEST))
+                # a little wider than the entry, so that it covers no digit
+                ax.add_patch(Rectangle((column - 0.53, best - 0.5), 1.06, 1, **BEST))
             if known and OTHER_SEEDS in entries:
                 row = entries.index(OTHER_SEEDS)
                 if errors[row, column] < theories[best, column]:
@@ -100,19 +114,25 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax.tick_params(length=0)
         ax.set_ylabel("theories, and baselines below the thick line")
         ax.set_xlabel("tasks by family")
-        holds = int((theories.min(axis=0) < GOOD).sum())
-        ax.set_title(f"A theory holds on {holds} of {len(tasks)} tasks", pad=13)
+        held = theories.min(axis=0)[predicted.any(axis=0)] < GOOD
+        title = "Where theories predict the loss, one holds"
+        if not held.all():
+            title = f"One holds on {held.mean():.0%} of tasks with theories"
+        ax.set_title(title, pad=13)
         figure.legend(handles=[*FRAMES, EMPTY, NO_THEORY], loc="outside lower left", ncols=2)
-        label = f"error of the loss, median over the grid of a task; a theory holds below {GOOD:g}"
-        figure.colorbar(image, ax=ax, label=label, pad=0.01, aspect=40)
+        label = "largest loss error / initial loss, median over the settings of a task"
+        label += f"; a theory holds below {GOOD:g}"
+        _bar(figure, image, float(table.max()), label, ax=ax, aspect=60, pad=0.02)
     return figure
 
 
 def draw_map(board: xr.DataTree, entry: str) -> Figure:
     """Loss error of an entry over init scale and the axis of each task, mean over seeds.
 
-    Dark is good; the solid line is the contour of an error of a tenth. Beyond the dashed line,
-    theory misses the loss by a tenth before the first step: no simulation is needed to see it.
+    Dark is good; the solid line is around settings at which the entry holds. Where there is a
+    cross, theory misses the loss by a tenth before the first step: no simulation is needed to see
+    it. Values of the axis to which the entry never applies are left out; the title tells the share
+    of all settings to which it applies.
 
     Args:
         board: result of `neuralrace.board.build.board`.
@@ -121,59 +141,110 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
     Raises:
         UserError: the entry predicts the loss of no task.
     """
-    tasks = {
-        name: scores.sel(entry=entry)
-        for name in tasks_of(board)
-        if entry in (scores := board[name].to_dataset())["entry"]
-        and scores["loss_error"].sel(entry=entry).notnull().any()
-    }
+    every = {name: board[name].to_dataset() for name in tasks_of(board)}
+    solved = {name: task.sel(entry=entry) for name, task in every.items() if entry in task["entry"]}
+    means = {name: _known(task.mean("seed", keep_attrs=True)) for name, task in solved.items()}
+    tasks = {name: task for name, task in means.items() if task.sizes["value"]}
     if not tasks:
-        known = sorted({str(e) for n in tasks_of(board) for e in board[n].dataset["entry"].values})
+        known = sorted({str(each) for task in every.values() for each in task["entry"].values})
         remedy = f"there is {', '.join(known)}"
         raise UserError("predicts the loss of no task", key="entry", value=entry, remedy=remedy)
     with style.rc_context():
-        columns = min(COLUMNS, len(tasks))
-        rows = -(-len(tasks) // columns)
-        width = style.PAGE if columns > 1 else ALONE
-        figure = style.Canvas(figsize=(width, AROUND + PANEL * rows))
-        panels = figure.subplots(rows, columns, squeeze=False).ravel()
-        for ax in panels[len(tasks) :]:
-            ax.remove()
-        axes = list(panels[: len(tasks)])
-        held = np.mean([float((task["holds"] == 1).mean()) for task in tasks.values()])
-        grids = f"the grids of {len(tasks)} tasks" if len(tasks) > 1 else "the grid of a task"
-        title = f"{entry.replace('_', ' ')} holds at {held:.0%} of {grids}"
-        figure.suptitle(title, x=0.01, ha="left", fontsize=8)
-        own = all(bool(task["initial_loss_error"].max() < GOOD) for task in tasks.values())
-        everywhere = all(bool(task["loss_error"].notnull().all()) for task in tasks.values())
-        handles = [CONTOUR, *([] if own else [AT_START]), *([] if everywhere else [NOT_APPLYING])]
-        figure.legend(handles=handles, loc="outside lower left", ncols=len(handles))
-        for ax, (name, scores) in zip(axes, tasks.items(), strict=True):
-            image = _task(ax, name, scores)
-        bar = {"shrink": min(1, 2 / rows), "anchor": (0, 1)}
-        figure.colorbar(image, ax=axes, label="error of the loss", pad=0.01, aspect=20, **bar)
+        figure = style.Canvas()
+        figure.set_layout_engine("none")
+        axes = [figure.add_axes((0, 0, 1, 1), label=name) for name in tasks]
+        image = [_task(ax, *task) for ax, task in zip(axes, tasks.items(), strict=True)][-1]
+        drawn = [ax.get_legend_handles_labels() for ax in axes]
+        marks = {text: mark for pair in drawn for mark, text in zip(*pair, strict=True)}
+        errors = np.concatenate([task["loss_error"].values.ravel() for task in tasks.values()])
+        handles = [marks[text] for text in sorted(marks)]
+        if np.isnan(errors).any():
+            handles.append(EMPTY)
+        bar = figure.add_axes((0, 0, 1, 1), label="colour bar")
+        corner = _arrange(figure, axes, bar, len(handles))
+        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=corner)
+        label = f"largest loss error / initial loss\n(holds below {GOOD:g})"
+        _bar(figure, image, float(np.nanmax(errors)), label, cax=bar)
+        bar.axvline(GOOD, **LIMIT)
+        held = float(np.mean(errors[np.isfinite(errors)] < GOOD))
+        share = {0.0: "no setting", 1.0: "all settings"}.get(held, f"{held:.0%} of settings")
+        title = f"{_words(entry)}: holds at {share}"
+        left, top = 0.1 / figure.get_figwidth(), 1 - 0.06 / figure.get_figheight()
+        figure.suptitle(title, x=left, y=top, ha="left", va="top", fontsize=8)
     return figure
+
+
+def _arrange(figure: Figure, axes: Sequence[Axes], bar: Axes, lines: int) -> tuple[float, float]:
+    """Sets the sizes of a figure and of its maps, whose cells are all of one size.
+
+    Args:
+        figure: the figure.
+        axes: maps, in rows from the upper left.
+        bar: of colours; stands beside the last map, or below all where there is no room.
+        lines: of the legend, which stands below the bar, or beside it where it has a row alone.
+
+    Returns:
+        The upper left corner of the legend, in shares of the figure.
+    """
+    columns = min(COLUMNS, len(axes))
+    width = max(style.COLUMN, columns * style.PAGE / COLUMNS)
+    across, up = zip(*((len(ax.get_xticks()), len(ax.get_yticks())) for ax in axes), strict=True)
+    slot = width / columns
+    widest = slot - BESIDE - 0.04
+    cell = min(LARGEST, widest / max(across))
+    heights = [FLAT * cell * max(up[i : i + columns]) for i in range(0, len(up), columns)]
+    tops = np.cumsum([ABOVE, *(height + BETWEEN for height in heights)]).tolist()
+    beside = len(axes) % columns
+    left, top = beside * slot + BESIDE, tops[-2] if beside else tops[-1]
+    alone = columns > 1 and not beside
+    legend_left, legend_top = (left + slot, top) if alone else (left, top + BAR)
+    height = max(tops[-1], top + BAR, legend_top + LINE * lines) + 0.03
+    figure.set_size_inches(width, height)
+
+    def place(ax: Axes, left: float, top: float, wide: float, high: float) -> None:
+        low = 1 - (top + high) / height
+        ax.set_position((left / width, low, wide / width, high / height))
+
+    for number, ax in enumerate(axes):
+        row, column = divmod(number, columns)
+        size = (cell * across[number], FLAT * cell * up[number])
+        place(ax, column * slot + BESIDE, tops[row], *size)
+        if number + columns >= len(axes):
+            ax.set_xlabel("init scale")
+    place(bar, left, top, widest, 0.1)
+    return (legend_left - 0.25) / width, 1 - legend_top / height
+
+
+def _known(task: xr.Dataset) -> xr.Dataset:
+    """Scores of an entry without values and init scales to which it never applies."""
+    for dim in ("value", "init_scale"):
+        task = task.dropna(dim, how="all", subset=["loss_error"])
+    return task
 
 
 def _task(ax: Axes, name: str, scores: xr.Dataset) -> AxesImage:
     """The map of one task."""
     error, start = (
-        scores[score].mean("seed").transpose("value", "init_scale").values
+        scores[score].transpose("value", "init_scale").values
         for score in ("loss_error", "initial_loss_error")
     )
-    scales = [f"{scale:.2g}" for scale in scores["init_scale"].values]
-    image = _errors(ax, error, list(scores["value"].values), scales)
-    for row, column in np.argwhere(np.isnan(error)):
-        place = (column - 0.5, row - 0.5)
-        ax.add_patch(Rectangle(place, 1, 1, facecolor="white", edgecolor="0.8", hatch="////", lw=0))
-    ax.tick_params(axis="x", rotation=90)
-    ax.set_xlabel("init scale")
     keys = [key.removesuffix(".name") for key in scores.attrs["axis"].split(", ")]
-    ax.set_ylabel(", ".join(key.rpartition(".")[2] for key in keys).replace("_", " "))
-    ax.set_title(name.replace("_", " "))
-    _outline(ax, error, linewidth=1.4, color="white")
-    _outline(ax, error, linewidth=0.9, color="black")
-    _outline(ax, start, **maps.BOUNDARY)
+    axis = ", ".join(_words(key.rpartition(".")[2]) for key in keys)
+    rows = [_value(value) for value in scores["value"].values.tolist()]
+    if len(rows) == 1:  # too low for a name along it
+        rows, axis = [":\n".join(filter(None, [axis, *rows]))], ""
+    columns = [_value(f"{scale:g}") for scale in scores["init_scale"].values]
+    image = _errors(ax, error, rows, columns)
+    ax.set_title(_title(name, scores.attrs))
+    ax.set_ylabel(axis, labelpad=2)
+    ax.tick_params(axis="x", rotation=0, labelsize=6)
+    ax.tick_params(axis="y", pad=2)
+    ax.set_facecolor(EMPTY.get_facecolor())
+    _outline(ax, error)
+    row, column = np.nonzero(start >= GOOD)
+    if len(row):
+        ax.plot(column, row, label=f"error ≥ {GOOD:g} before training", **AT_START)
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.5, len(rows) - 0.5))
     return image
 
 
@@ -186,11 +257,48 @@ def _errors(
     return image
 
 
-def _short(task: str, attrs: Mapping[Any, Any]) -> str:
-    """Name of a task below the name of its family, or of those that were drawn."""
+def _bar(figure: Figure, image: AxesImage, worst: float, label: str, **place: Any) -> None:
+    """The colour bar, with an arrow where errors are larger than its last class."""
+    extend = "max" if worst > LEVELS[-1] else "neither"
+    bar = figure.colorbar(image, location="bottom", extend=extend, label=label, **place)
+    bar.set_ticks(LEVELS, labels=[f"{level:g}" for level in LEVELS], fontsize=6)
+
+
+def _number(error: float) -> str:
+    """An error with the fewest decimals, at least two, that leave it in its class."""
+    if error >= LEVELS[-1]:
+        return f">{LEVELS[-1]:g}"
+    texts = (f"{error:.{decimals}f}" for decimals in count(2))
+    own = np.digitize(error, LEVELS)
+    return next(text for text in texts if np.digitize(float(text), LEVELS) == own).lstrip("0")
+
+
+def _words(name: str) -> str:
+    """A name of the configuration in words."""
+    text = name.replace("_", " ")
+    return re.sub(rf"\b({'|'.join(WORDS)})\b", lambda part: WORDS[part[0]], text)
+
+
+def _value(text: str) -> str:
+    """A value of an axis in few letters, as 10⁻³ for 0.001 and 6×6 for two layers."""
+    if re.fullmatch(r"1e-\d+|0\.00+1", text):
+        power = str(round(log10(float(text))))
+        return f"10{power.translate(SUPERSCRIPTS)}"
+    return re.sub(r"(?<=\d)x(?=\d)", "×", _words(text))
+
+
+def _title(task: str, attrs: Mapping[Any, Any]) -> str:
+    """Name of a task."""
     if attrs["held_out"]:
-        return task.replace("_drawn", "").replace("_", " ")
-    return task.removeprefix(f"{attrs['family']}_").replace("_", " ")
+        return f"{_words(task.rpartition('_drawn_')[0])}, held out"
+    return _words(task)
+
+
+def _short(task: str, attrs: Mapping[Any, Any]) -> str:
+    """Name of a task below the name of its family, or below the heading of held-out ones."""
+    if attrs["held_out"]:
+        return _words(task.rpartition("_drawn_")[0])
+    return _words(task.removeprefix(f"{attrs['family']}_"))
 
 
 def _changes(groups: Sequence[Any]) -> list[float]:
@@ -198,12 +306,13 @@ def _changes(groups: Sequence[Any]) -> list[float]:
     return [i - 0.5 for i in range(1, len(groups)) if groups[i] != groups[i - 1]]
 
 
-def _outline(ax: Axes, errors: Float[np.ndarray, "row column"], **line: Any) -> None:
+def _outline(ax: Axes, errors: Float[np.ndarray, "row column"]) -> None:
     """Lines between the places of a map where theory holds and those where it does not."""
     holds = np.where(np.isnan(errors), np.nan, errors < GOOD)  # no line where nothing is known
-    rows, columns = holds.shape
-    for row, column in np.argwhere(abs(np.diff(holds, axis=1)) == 1):
-        ax.plot([column + 0.5] * 2, [row - 0.5, row + 0.5], **line)
-    for row, column in np.argwhere(abs(np.diff(holds, axis=0)) == 1):
-        ax.plot([column - 0.5, column + 0.5], [row + 0.5] * 2, **line)
-    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    across, up = (np.argwhere(abs(np.diff(holds, axis=axis)) == 1) for axis in (1, 0))
+    edges = [[(column + 0.5, row - 0.5), (column + 0.5, row + 0.5)] for row, column in across]
+    edges += [[(column - 0.5, row + 0.5), (column + 0.5, row + 0.5)] for row, column in up]
+    if edges:
+        limit = LineCollection(edges, label=f"error of {GOOD:g}", **LIMIT)
+        limit.set_capstyle("projecting")
+        ax.add_collection(limit)
