@@ -70,7 +70,6 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_counts(ax, results, domains.partner_share, SHIFT)
     domains.draw_paper_share(ax)
     ax.set_xlabel(SHARE)
-    style.note_at(ax, "faint: runs\nlines: medians", (0, 0), (4, 4), xycoords="axes fraction")
     ax.set_title("20 domains need a smaller share")
 
 
@@ -79,6 +78,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     _draw_counts(ax, results, partners, SHIFT * 10)
     ax.set_xlabel("trained partners, $K$")
     ax.xaxis.set_major_locator(MultipleLocator(2))
+    inside = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
+    style.note_at(ax, "faint: runs\nlines: medians", (1, 0.72), (-1, 0), **inside)
     ax.set_title("More domains need more partners")
 
 
@@ -136,12 +137,15 @@ def _draw_counts(
         name = f"{cells[0].spec.dataset.count} domains"
         ends.append((x[-1], float(errors[-1].median()), name, props["color"]))
     _draw_small(ax)
-    ax.set_ylim(bottom=ax.get_ylim()[0] / 5)  # room for the names of lines
+    low, high = ax.get_ylim()
+    ax.set_ylim(low / 5, high * 2)  # room for names
     right = max(x for x, *_ in ends)
     label_ends(ax, [end for x, *end in ends if x == right])
-    for x, error, name, colour in ends:
-        if x < right:
-            style.note_at(ax, name, (x, error), (0, -6), color=colour, ha="center", va="top")
+    # Other lines are named below their ends, in rows, as ends may be close.
+    inner = sorted((end for end in ends if end[0] < right), key=lambda end: -end[0])
+    for row, (x, _, name, colour) in enumerate(inner):
+        below = {"xycoords": ax.get_xaxis_transform(), "ha": "center", "color": colour}
+        style.note_at(ax, name, (x, 0), (0, 3 + 9 * row), **below)
 
 
 def _draw_errors(

@@ -83,7 +83,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     from small weights alone.
     """
     part = style.split(ax, 1)[0, 0]
-    for (name, props), up in zip(domains.PAIRS.items(), (3, -5), strict=True):
+    # Beside their lines, and never in each other.
+    sides = {"trained": ((7, 3), "left"), "untrained": ((-5, 4), "right")}
+    for name, props in domains.PAIRS.items():
         error = _metric(results, f"final_{name}_error")
         least = (error.max("seed") <= domains.FLOOR).values
         at = error["init_scale"].values[least].tolist()
@@ -94,7 +96,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         domains.mark_below(part, at, props, (2, 6), ha="right")
         middle = (len(error) - 1) // 2
         beside = float(error["init_scale"][middle]), float(error[middle].mean().clip(domains.FLOOR))
-        style.note_at(part, f"{name}\npairs", beside, (7, up), color=props["color"], va="center")
+        shift, side = sides[name]
+        look = {"color": props["color"], "ha": side, "va": "center"}
+        style.note_at(part, f"{name}\npairs", beside, shift, **look)
     part.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
     part.xaxis.set_major_locator(MultipleLocator(0.5))
     style.note(part, "bars: ranges", "upper left", color="0.35")
