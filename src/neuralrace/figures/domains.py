@@ -39,8 +39,8 @@ MOST_NUMBERED = 10
 """With more domains, their numbers and borders are not drawn."""
 EDGE = {
     "color": "black",
-    "linewidth": 0.7,
-    "path_effects": [Stroke(linewidth=1.7, foreground="white"), Normal()],
+    "linewidth": 1.0,
+    "path_effects": [Stroke(linewidth=2.2, foreground="white"), Normal()],
 }
 """Lines that are visible on light and dark shades."""
 
@@ -222,12 +222,13 @@ def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> 
 
 
 def outline(ax: Axes, inside: Bool[np.ndarray, "row column"], size: tuple[int, int]) -> None:
-    """Lines around the blocks of `size` pixels where `inside` is true."""
-    width, height = size
+    """Lines around the blocks of `size` pixels where `inside` is true, in place of the frame."""
     framed = np.pad(inside, 1)
+    path: list[tuple[float, float]] = []
     for row, column in np.argwhere(np.diff(framed, axis=1)) - (1, 0):
-        x, y = column * width - 0.5, row * height - 0.5
-        ax.plot([x, x], [y, y + height], **EDGE)
+        path += [(column, row), (column, row + 1), (np.nan, np.nan)]
     for row, column in np.argwhere(np.diff(framed, axis=0)) - (0, 1):
-        x, y = column * width - 0.5, row * height - 0.5
-        ax.plot([x, x + width], [y, y], **EDGE)
+        path += [(column, row), (column + 1, row), (np.nan, np.nan)]
+    x, y = (np.reshape(path, (-1, 2)) * size - 0.5).T
+    ax.plot(x, y, clip_on=False, **EDGE)
+    ax.spines[:].set_visible(False)

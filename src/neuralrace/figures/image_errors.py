@@ -16,6 +16,8 @@ PAIRS: dict[str, dict[str, Any]] = {
     "trained": domains.TRAINED | {"markersize": 2},
 }
 """Trained pairs are on top and smaller, because both often coincide."""
+GAP: dict[str, Any] = {"color": "white", "linewidth": 4, "capstyle": "round", "zorder": 0.5}
+"""Ground of ranges, which would be hidden where they stand on the line of the paper."""
 Measure = Callable[[CellResults, str], xr.DataArray]
 
 
@@ -29,7 +31,9 @@ def draw_pairs(ax: Axes, of: Measure, cells: Sequence[CellResults]) -> None:
     for name, props in PAIRS.items():
         values = [of(cell, name).isel(init_scale=0) for cell in cells]
         domains.draw_by_partners(ax, cells, values, props)
-    ax.axvline(domains.PAPER_SHARE, **style.PAPER)
+        for cell, runs in zip(cells, values, strict=True):
+            ax.vlines(domains.partner_share(cell), runs.min(), runs.max(), **GAP)
+    ax.axvline(domains.PAPER_SHARE, **style.PAPER | {"zorder": 0})
     shown = ax.get_xlim()
     ax.set_xticks(SHARES)
     ax.set_xlim(shown)  # Ticks beyond the markers would widen the axis.

@@ -26,8 +26,6 @@ LEARNING = (
     ("cross-entropy, ReLU", "images_init_scale_relu", "images_cross_entropy", "relu"),
 )
 """Loss and units; experiments by init scale and by share, and the activation."""
-COMMON = 1.0
-"""Init scale of all kinds of learning that is marked, as axes differ."""
 
 
 @Figure(
@@ -54,21 +52,19 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Share of images misclassified against the init scale, with the share of pairs trained that is
-    named: from small weights untrained pairs are answered as well, from large ones less. Axes
-    differ, each with the scales that were run; the upright line is at 1, which they share.
+    named: from small weights untrained pairs are answered as well, from large ones less. Each kind
+    of learning was run from other scales.
     """
-    parts = _parts(ax, same_scale=False)
+    parts = _parts(ax)
+    parts[0].set_xscale("log")
     for part, (name, experiment, _, _) in zip(parts, LEARNING, strict=True):
-        part.set_xscale("log")
         _draw_by_scale(part, results.cells(experiment))
         frame_shares(part, _baseline(results), named=part is parts[1], ridge_at=0.15)
         part.set_title(name, loc="center")
         part.set_xlabel("init scale")
-        part.axvline(COMMON, **style.GUIDE)
     (share,) = {domains.partner_share(cell) for cell in results.cells(LEARNING[0][1])}
     left: dict[str, Any] = {"xycoords": ("axes fraction", "data")}
-    style.note_at(parts[0], f"{share:.0%} of pairs trained", (0, 0.5), **left)
-    style.note_at(parts[0], "scale 1", (COMMON, 0.5), (-3, 0), ha="right")
+    style.note_at(parts[0], f"{share:.0%} of pairs trained\n(bars: ranges)", (0, 0.5), **left)
     ax.set_title("Large weights hurt transfer, most with cross-entropy")
 
 
@@ -76,7 +72,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """The same against the share of trained pairs, in networks that are linear or have ReLUs in
     both hidden layers. With cross-entropy some runs fall behind at 40%, and none from half on.
     """
-    parts = _parts(ax, same_scale=True)
+    parts = _parts(ax)
     for part, (name, _, experiment, activation) in zip(parts, LEARNING, strict=True):
         cells = domains.by_partners(results, experiment)
         draw_pairs(part, misclassified, [c for c in cells if c.routing.activation == activation])
@@ -87,9 +83,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.set_title("With half of the pairs, transfer is complete")
 
 
-def _parts(ax: Axes, same_scale: bool) -> Sequence[Axes]:
-    """Axes for each kind of learning, side by side, with one range of errors."""
-    parts = list(style.split(ax, 1, len(LEARNING), sharex=same_scale, sharey=True)[0])
+def _parts(ax: Axes) -> Sequence[Axes]:
+    """Axes for each kind of learning, side by side, with the same ranges."""
+    parts = list(style.split(ax, 1, len(LEARNING), sharex=True, sharey=True)[0])
     parts[0].set_ylabel("misclassified")
     return parts
 

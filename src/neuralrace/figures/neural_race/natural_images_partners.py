@@ -134,7 +134,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     part.xaxis.set_major_locator(MultipleLocator(1))
     part.set_xlabel(
         "trained output domains, $K$, for\nnine tenths of the trained accuracy\n"
-        "(marks: runs; bars: medians)"
+        "above chance (bars: medians of runs)"
     )
     ax.set_title("Random masks and small weights need fewer")
 

@@ -68,8 +68,8 @@ EXPECTED_AT = 0.9
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Gates, and theory."""
-    return [*diagrams.gate_handles(), style.handle("theory", **style.THEORY)]
+    """Gates, theory, and bands."""
+    return [*diagrams.gate_handles(), style.handle("theory", **style.THEORY), style.BAND]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -132,7 +132,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     theory; below, how much they differ from it. Theory of a random start is the gradient flow of
     the reduction, from an aligned start derived from the weights, with nothing fitted; that of a
     decoupled start is the reduction by the steps of the simulation, which differs from it by a
-    rounding error, here called zero. The number is the time to half of the initial loss.
+    rounding error, here called zero, and is not drawn. The number is the time to half of the
+    initial loss.
     """
     time = results.cell("pathways").flow_time
     whole, off = style.split(ax, 2, height_ratios=(1.6, 1), sharex=True)[:, 0]
@@ -141,7 +142,6 @@ def panel_d(results: Results, ax: Axes) -> None:
         loss = relative_loss(cell.get("trajectory", "loss")).transpose("time", "seed")
         predicted = relative_loss(cell.get("theory", "loss", solution=solution))
         whole.plot(cell.flow_time, loss, **RUN | props)
-        whole.plot(cell.flow_time, predicted.mean("seed"), **style.THEORY)
         apart = loss - predicted.transpose("time", "seed")
         off.plot(cell.flow_time, apart, **RUN | props)
         exact = float(abs(apart).max()) < ROUNDING
@@ -150,14 +150,16 @@ def panel_d(results: Results, ax: Axes) -> None:
         aligned, line = ("left", 0) if name == "random start" else ("right", 1)
         style.note_at(off, text, (0.99 if line else 0.2, 0.95), (0, 0), ha=aligned, **look)
         whole.plot([], [], **RUN | props, label=name)
+        if not exact:
+            whole.plot(cell.flow_time, predicted.mean("seed"), label="its theory", **style.THEORY)
     ratio = results.cell("pathways").get(
         "metrics", "loss_half_time_over_predicted", solution="routing_race"
     )
     text = f"half time from random\nstarts: {float(ratio.mean()):.2f} of theory's"
     whole.text(0.97, 0.95, text, transform=whole.transAxes, ha="right", va="top", fontsize=6.5)
     off.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])), ylabel="loss minus\ntheory")
-    whole.set(ylabel="loss", ylim=(0, None))
-    whole.legend(loc="upper left", bbox_to_anchor=(0.2, 1))
+    whole.set(ylabel="loss over\ninitial loss", ylim=(0, None))
+    whole.legend(loc="upper left", bbox_to_anchor=(0.32, 1.05), labelspacing=0.3)
     ax.set_title("Losses fall in stages")
 
 
@@ -197,7 +199,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         right["color"] = domains.LAYERS[name]["color"]
         style.note_at(ax, text, (1, 0), (-2, up), xycoords="axes fraction", **right)
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
-    ax.set_title(r"Hidden values are $\sqrt{M}$ times larger")
+    ax.set_title(f"Hidden values are {root} times as large")
 
 
 def panel_f(results: Results, ax: Axes) -> None:
@@ -209,14 +211,14 @@ def panel_f(results: Results, ax: Axes) -> None:
     cosine = float(cell.get("metrics", "final_similarity_across").mean())
     part = style.split(ax, 1)[0, 0]
     shades = domains.draw_similarity(part, cell)
-    part.set_title(f"same item in two: {cosine:.2f}", loc="center")
+    part.set_title(f"same item, two domains: {cosine:.2f}", loc="center")
     ax.figure.colorbar(shades, ax=part, label="cosine", ticks=(-1, 0, 1), aspect=24, pad=0.03)
     ax.set_title("One shared representation")
 
 
 def panel_g(results: Results, ax: Axes) -> None:
     """Outputs of all pairs of domains at the end of one run, items across and output units up in
-    each; pairs outside the lines were never trained. The number is the squared error of those
+    each; pairs outside the frames were never trained. The number is the squared error of those
     over that of answering zero, a mean over runs.
     """
     cell = results.cell("pathways")

@@ -2,10 +2,10 @@
 
 The network of figure 4 of Saxe, Sodhani and Lewallen (2022), measured in ten runs. From a decoupled
 start the simulation is the reduction, to rounding, once both take the same steps; from its gradient
-flow it differs by a distance of first order in the step. From random weights modes are learned when
-theory says, the stronger ones more closely. By its own clock the hidden matrix is no faster than
-the outer ones: it grows the square root of the number of domains times as fast, and as much
-further.
+flow it differs by a distance of first order in the step. From random weights modes are learned
+about when theory says; the times of stronger ones vary less from run to run. By its own clock the
+hidden matrix is no faster than the outer ones: it grows the square root of the number of domains
+times as fast, and as much further.
 """
 
 from typing import Any
@@ -54,23 +54,23 @@ def panel_a(results: Results, ax: Axes) -> None:
     in the step. With the same steps, simulation and reduction differ by the error that is named.
     """
     finer = sorted(results.cells("pathways_step_size"), key=learning_rate, reverse=True)
-    for cell, colour in zip(finer, style.sequential(len(finer)), strict=True):
+    for cell, colour in zip(finer, style.greys(len(finer)), strict=True):
         off = _distance(cell, "reduction").max("seed")
         label = rf"{_step(cell):.2g} $\tau$"
         ax.plot(cell.flow_time, off.where(off > LEAST), color=colour, linewidth=1.4, label=label)
-    time = finer[-1].flow_time
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(time[-1])))
-    ax.set(yscale="log", ylabel="distance (initial loss)", ylim=(LEAST, 1))
-    ax.legend(title="step", loc="upper right")
+    ax.set(xlabel=style.FLOW_TIME, xlim=(0, 1.05 * ax.dataLim.x1))
+    ax.set(yscale="log", ylabel="distance of losses (initial loss)", ylim=(LEAST, 1))
+    ax.legend(title="step", loc="lower center", bbox_to_anchor=(0.76, 0))
     means = [
         float(cell.get("metrics", "loss_error_mean", solution="reduction").mean()) for cell in finer
     ]
     same = float(_distance(results.cell("pathways_decoupled"), "reduction_descent").max())
     text = (
         f"distance $\\propto$ step$^{{{style.log_slope([*map(_step, finer)], means):.2f}}}$\n"
-        f"with equal steps {'they coincide' if same < ROUNDING else f'{same:.0e}'}"
+        "with equal steps, network\n"
+        f"and reduction {'coincide' if same < ROUNDING else f'differ by {same:.0e}'}"
     )
-    ax.text(0.2, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)
+    style.note(ax, text)
     ax.set_title("Smaller steps are closer to the flow")
 
 
@@ -92,14 +92,14 @@ def panel_b(results: Results, ax: Axes) -> None:
             style.single_runs(ax, mode, learned, 0.25, **dots)
     two = list(modes)[:2]
     off, middle = abs(values.sel(mode=two) - 1).max(), sum(two) / len(two)
-    text = f"all runs within {float(off):.0%}" if off.notnull() else "not reached"
     inside, (left, right) = ax.get_xaxis_transform(), (two[0] - 0.35, two[-1] + 0.35)
     bracket = ([left, left, right, right], [0.23, 0.2, 0.2, 0.23])
     ax.plot(*bracket, color="0.3", linewidth=0.8, transform=inside)
-    ax.text(middle, 0.03, f"strong modes:\n{text}", transform=inside, ha="center", fontsize=6.5)
+    text = "strong modes, all runs"
+    ax.text(middle, 0.1, text, transform=inside, ha="center", fontsize=6.5)
     _name_modes(ax, cell)
     ax.set(ylabel="half time over theory's")
-    ax.set_title("Strong modes are learned when theory says")
+    ax.set_title(f"Strong modes are learned within {float(off):.0%} of theory")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -120,7 +120,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ]
     ax.legend(handles=marks, loc="upper left", bbox_to_anchor=(0, 0.78))
     _name_modes(ax, cell)
-    ax.set(ylabel="distance (final value)", ylim=(0, None))
+    ax.set(ylabel="distance from theory (final value)", ylim=(0, None))
     average = float(error.sel(mode=modes).mean())
     text = f"mean over layers\nand modes: {average:.0%}\n(bars: ranges)"
     ax.text(0.03, 0.97, text, transform=ax.transAxes, va="top", fontsize=6.5)

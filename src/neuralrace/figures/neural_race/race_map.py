@@ -49,14 +49,14 @@ def panel_a(results: Results, ax: Axes) -> None:
             if np.isfinite(share):
                 text = f"{domains * partners:.0f}"
                 style.write_entry(ax, image, (row, column), share, text)
-    text = "numbers: pairs $P$;\n$K$ is at most $M$;\nabove the line\n"
-    text += "the shared one wins,\nbelow dedicated ones"
+    text = "numbers: pairs $P$;\n$K$ is at most $M$;\nthe shared pathway\n"
+    text += "wins above the line,\ndedicated ones below"
     style.note_at(ax, text, (0, 1), (5, -5), xycoords="axes fraction", va="top")
     equal = equal_partners(cells)
     rows = maps.position(table, "y", list(equal.values()))
     middles = np.arange(len(equal))
     ax.plot(np.r_[-0.5, middles, len(equal) - 0.5], np.r_[rows[0], rows, rows[-1]], **maps.BOUNDARY)
-    ax.set(xlabel="number of domains $M$", ylabel="pairs that share for each domain, $K = P/M$")
+    ax.set(xlabel="number of domains $M$", ylabel="partners of each domain, $K = P/M$")
     ax.set_title("Enough partners let the shared pathway win")
 
 
@@ -77,16 +77,15 @@ def panel_b(results: Results, ax: Axes) -> None:
     for side, name in ((-1, "dedicated\nfaster"), (1, "shared\nfaster")):
         ax.annotate(
             name,
-            (1, 0.97 if side < 0 else 0.06),
+            (1, 0.42 if side < 0 else 0.06),
             (5 * side, 0),
             ax.get_xaxis_transform(),
             "offset points",
             fontsize=6.5,
             ha="right" if side < 0 else "left",
-            va="top" if side < 0 else "bottom",
         )
-    ax.set(xlabel="$K$ / $K$ of equal speed (theory)", ylabel="share of the shared pathway")
-    ax.set_ylim(-0.05, 1.05)
+    ax.set(xlabel="partners $K$ / $K$ of equal speed (theory)")
+    ax.set(ylabel="share of the shared pathway", ylim=(-0.05, 1.05))
     ax.legend(title="domains $M$\n(bars: ranges)", loc="upper left")
     ax.set_title("The number of domains does not matter")
 

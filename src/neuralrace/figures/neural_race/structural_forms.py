@@ -103,7 +103,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         _draw_development(part, paths, style.sequential(dataset.items))
     above: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
     style.note_at(axes[0], "open: half way\nfilled: end", (1.1, 1), (0, 0), **above)
-    ax.set_title("Representations come apart, broad before fine")
+    ax.set_title("Representations come apart as the structure says")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -139,8 +139,9 @@ def panel_e(results: Results, ax: Axes) -> None:
         (0, 0),
         **inside,
     )
-    middle = axes[len(axes) // 2]
-    middle.set_xlabel(f"{middle.get_xlabel()}\n(all half times within {off:.0%})")
+    beside: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "bottom"}
+    text = f"all half times within {off:.0%} of the closed form's"
+    style.note_at(ax, text, (1, 1), (0, 4), **beside)
     ax.set_title("Modes are learned when the closed form says")
 
 
@@ -229,7 +230,7 @@ def scaled_to_plane(
 
 def _draw_development(ax: Axes, paths: Float[np.ndarray, "snapshot item 2"], colours: list) -> None:
     """Draws the path of each item, darker with time, with dots half way and at its end."""
-    darkness = np.linspace(0.2, 1, len(paths) - 1)
+    darkness = np.linspace(0.5, 1, len(paths) - 1)
     size = np.square(paths - paths.mean(axis=1, keepdims=True)).sum(axis=(1, 2)) ** 0.5
     half = int((size >= size[-1] / 2).argmax())
     for path, colour in zip(np.swapaxes(paths, 0, 1), colours, strict=True):

@@ -52,8 +52,8 @@ MARKED = {"linestyle": "", "alpha": 0.8}
 def legend(results: Results) -> style.Handles:
     """Units by readout, gates, and theory."""
     units = [
-        style.handle(f"unit, readout ${sign:+d}$", color=RELU, linestyle="", **props)
-        for sign, props in LABELS.items()
+        style.handle(f"unit, readout ${side}0$", color=RELU, linestyle="", **LABELS[sign])
+        for sign, side in ((1, ">"), (-1, "<"))
     ]
     return [*units, *diagrams.gate_handles(), style.handle("theory", **style.THEORY)]
 
@@ -84,8 +84,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     for sign, props in LABELS.items():
         chosen = unit[np.sign(readout[0]) == sign]
         ax.plot(*chosen.T, linestyle="", markersize=4, alpha=0.5, color=RELU, **props)
-    ax.set(xlabel="input 1, weight 1", ylabel="input 2, weight 2", aspect="equal")
+    ax.set(xlabel="input 1, weight 1 (rescaled)", ylabel="input 2, weight 2 (rescaled)")
     ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), xlim=(-1.3, 1.3), ylim=(-1.3, 1.3))
+    ax.set_aspect("equal")
     text = f"mean cosine to\nexamples: {float(cosine.mean()):.3f}"
     style.note_at(ax, text, (0, ax.get_ylim()[0]), (0, 3), ha="center")
     ax.set_title("Units lie along the four examples")
@@ -100,9 +101,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     routes = dict.fromkeys(graph.pathways, style.COLOURS["gated"])
     names = {side[0]: name for side, name in ((graph.inputs, "$x$"), (graph.outputs, "$y$"))}
     for pathway, gates in zip(graph.pathways, wiring.pathway_gates, strict=True):
-        examples = [f"({one:+.0f}, {two:+.0f})" for one, two in cell.data.x[gates > 0]]
+        examples = [f"$({one:+.0f}, {two:+.0f})$" for one, two in cell.data.x[gates > 0]]
         names[pathway.nodes[1]] = " ".join(examples)
     diagrams.draw_network(ax, graph, routes, wiring.gates, names, units=2, shape=1.4)
+    text = "cells: gates on the four examples,\nin the order of the pathways"
+    middle: dict[str, Any] = {"xycoords": "axes fraction", "ha": "center"}
+    style.note_at(ax, text, (0.5, 0), (0, 0), **middle)
     ax.set_title("Four pathways, each open on one example")
 
 

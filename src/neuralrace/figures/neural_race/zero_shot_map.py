@@ -35,7 +35,7 @@ SCALE = r"init scale $\sigma_0$"
 def legend(results: Results) -> style.Handles:
     """Boundaries."""
     return [
-        style.handle("starting size = final size (theory)", **style.THEORY),
+        style.handle("outer weights start at final size (theory)", **style.THEORY),
         style.handle(f"Saxe et al.: {domains.PAPER_SHARE:.0%}", **style.PAPER),
         style.handle(f"error of {SMALL:g}", color="0.6", linewidth=1.2),
     ]
