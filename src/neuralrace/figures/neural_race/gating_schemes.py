@@ -22,7 +22,8 @@ from neuralrace.networks.gates.half_space import HalfSpace
 from neuralrace.results.cells import CellResults, Results
 
 DARK, LIGHT = "0.25", "0.88"
-BLOCKS = ListedColormap(["#eaf2f7", "#b5d0e3", style.COLOURS["gated"]])
+PALE, MARKED = "#b5d0e3", style.COLOURS["gated"]
+BLOCKS = ListedColormap(["#eaf2f7", PALE, MARKED])
 """Shades of neighbouring blocks, and of the block that is marked; open gates alone are white."""
 HALF_SPACES = 14
 """Seed of the half-spaces, with which no two of them hold the same examples."""
@@ -41,10 +42,9 @@ HALF_SPACES = 14
 )
 def legend(results: Results) -> style.Handles:
     """Pathways and pairs; gates have a key in their panel."""
-    _, pale, marked = BLOCKS.colors
     shades = {
-        "one pathway": marked,
-        "each pale block: another": pale,
+        "one pathway": MARKED,
+        "each pale block: another": PALE,
         "trained pair": DARK,
         "never seen": LIGHT,
     }

@@ -140,7 +140,7 @@ def _draw_counts(
     low, high = ax.get_ylim()
     ax.set_ylim(low / 5, high * 2)  # room for names
     right = max(x for x, *_ in ends)
-    label_ends(ax, [end for x, *end in ends if x == right])
+    label_ends(ax, [(y, name, colour) for x, y, name, colour in ends if x == right])
     # Other lines are named below their ends, in rows, as ends may be close.
     inner = sorted((end for end in ends if end[0] < right), key=lambda end: -end[0])
     for row, (x, _, name, colour) in enumerate(inner):
