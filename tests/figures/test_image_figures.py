@@ -153,7 +153,7 @@ def test_photographs_are_drawn_in_place_of_digits(results: Results):
     assert natural_images.image_sets(Results(digits)) == [digits]
     shown = parts("natural_images", both)
     assert len(shown) == 6
-    assert [ax.get_title() for ax in shown[:3]] == ["CIFAR-10\npixels, $M$ = 10"] * 3
+    assert [ax.get_title() for ax in shown[:3]] == ["CIFAR-10 (Fig. 7b)\npixels, $M$ = 10"] * 3
     errors = [float(cell.trajectory["held_out_trained_error"][..., -1].mean()) for cell in digits]
     assert all(has_line(ax, [0.1, 0.2], errors) for ax in shown[:3])
 

@@ -100,15 +100,24 @@ def draw_similarity(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesIma
 
 
 def draw_outputs(ax: Axes, cell: CellResults, init_scale: int = 0) -> AxesImage:
-    """Outputs of all pairs after training; lines separate trained from untrained pairs."""
+    """Outputs of all pairs after training; lines separate trained from untrained pairs.
+
+    Lines run in gaps between pairs, as they would hide an output.
+    """
     outputs = cell.get("trajectory", "pair_outputs")
     outputs = outputs.isel(init_scale=init_scale, seed=0, snapshot=-1).values
     domains, _, items, properties = outputs.shape
-    tiles = outputs.transpose(1, 3, 0, 2).reshape(domains * properties, domains * items)
+    across, down = items + 1, properties + 1
+    spaced = np.full((domains, down, domains, across), np.nan)
+    spaced[:, 1:, :, 1:] = outputs.transpose(1, 3, 0, 2)
+    tiles = np.pad(spaced.reshape(domains * down, domains * across), (0, 1), constant_values=np.nan)
     targets = cell.domains.targets
     image = style.heat(ax, tiles, float(targets.min()), float(targets.max()))
-    _label_domains(ax, domains, (items, properties), "output domain")
-    outline(ax, mask(cell).T, (items, properties))
+    # `outline` draws in the middles of gaps.
+    image.set_extent((-1, domains * across, domains * down, -1))
+    ax.set(xlim=(-1, domains * across), ylim=(domains * down, -1))
+    _label_domains(ax, domains, (across, down), "output domain")
+    outline(ax, mask(cell).T, (across, down))
     return image
 
 
@@ -157,7 +166,10 @@ def draw_runs(
     props: Mapping[str, Any],
     shift: float = 0.0,
 ) -> None:
-    """Values, (seed), at each x as faint dots, `shift` beside it, and medians joined by a line."""
+    """Values, (seed), at each x as faint dots, `shift` beside it, and medians joined by a line.
+
+    Those below `FLOOR` are triangles at it.
+    """
     dots: dict[str, Any] = {
         "color": props["color"],
         "markersize": 2.8,
@@ -165,10 +177,37 @@ def draw_runs(
         "markeredgewidth": 0,
     }
     for at, runs in zip(x, values, strict=True):
-        ax.plot([at + shift] * runs.size, runs, props["marker"], **dots)
-    medians = [float(runs.median()) for runs in values]
-    line: dict[str, Any] = {**props, "linewidth": 1.2}
-    ax.plot(x, medians, **line)
+        low = runs.values <= FLOOR
+        for some, mark in ((runs.values[~low], props["marker"]), (runs.values[low], "v")):
+            ax.plot([at + shift] * some.size, some.clip(min=FLOOR), mark, **dots)
+    medians = np.array([float(runs.median()) for runs in values])
+    low = medians <= FLOOR
+    line: dict[str, Any] = {**props, "linewidth": 1.2, "markevery": (~low).tolist()}
+    ax.plot(x, medians.clip(min=FLOOR), **line)
+    mark_below(ax, np.asarray(x)[low].tolist(), props, (6, 0), va="center")
+
+
+def mark_below(
+    ax: Axes,
+    x: Sequence[int | float],
+    props: Mapping[str, Any],
+    shift: tuple[int | float, int | float],
+    **text: Any,
+) -> None:
+    """Open triangles at `FLOOR`, for values below it, and what they are.
+
+    Args:
+        ax: axes to draw on.
+        x: positions of the values; there may be none.
+        props: colour and other properties of the series.
+        shift: place of the text in points from the last triangle.
+        text: alignment of the text.
+    """
+    if x:
+        off_axis: dict[str, Any] = {**props, **style.OFF_AXIS, "linestyle": "", "zorder": 4}
+        ax.plot(x, [FLOOR] * len(x), **off_axis)
+        name = rf"below $10^{{{np.log10(FLOOR):.0f}}}$"
+        style.note_at(ax, name, (x[-1], FLOOR), shift, color=props["color"], **text)
 
 
 def _label_domains(ax: Axes, domains: int, size: tuple[int, int], rows: str) -> None:

@@ -26,6 +26,7 @@ DEEP, SHALLOW = ("semantic_deep", "aligned_modes"), ("semantic_shallow", "shallo
 @Figure(
     layout="aac;bbd",
     height=4.0,
+    widths=(1.15, 1.15, 1.0),
     cf={"a": "Background A", "b": "Background B", "c": "Background C", "d": "Background D"},
     reads={
         "deep_linear/semantic_deep": {
@@ -58,34 +59,35 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """What the network has of them when half is learned: its map in the same basis.
+    """What the network has of them midway: its map in the same basis.
 
-    It is the mean over runs. Strengths are written on grey.
+    Of the recorded times it is the one at which the sum of strengths is nearest to half of its end;
+    mode 2 is past its own half then. The map is the mean over runs. Strengths are written on grey.
     """
     cell = results.cell(DEEP[0])
-    maps, strength, _ = _half(cell)
+    maps, strength, _ = _midway(cell)
     u, v = signed_vectors(cell)
     matrices = (maps, u, strength, v.T)
     _draw(ax, cell, matrices, ("$W_2W_1$", "A(t)"))
-    ax.set_title("Half way, the strongest modes come first")
+    ax.set_title("Midway, the strongest modes come first")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Strengths of the modes with one hidden layer; the grey line is the time of **b**."""
     _curves(ax, results, *DEEP)
-    when = _half(results.cell(DEEP[0]))[2]
+    when = _midway(results.cell(DEEP[0]))[2]
     ax.axvline(when, **style.GUIDE)
     style.note_at(
         ax, "time of b", (when, 0.82), (3, 0), xycoords=ax.get_xaxis_transform(), va="top"
     )
-    ax.set_title("One hidden layer: one by one")
+    ax.set_title("One hidden layer: in stages")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Strengths of the modes without a hidden layer, over the same time."""
     _curves(ax, results, *SHALLOW)
     key = [style.handle("closed form", **style.THEORY), style.BAND]
-    ax.legend(handles=key, ncols=2, loc="lower right")
+    ax.legend(handles=key, loc="lower right")
     ax.set_title("No hidden layer: all at once")
 
 
@@ -133,8 +135,8 @@ def _curves(ax: Axes, results: Results, experiment: str, solution: str) -> None:
     label_ends(ax, ends)
 
 
-def _half(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float]:
-    """The network when half is learned.
+def _midway(cell: CellResults) -> tuple[np.ndarray, np.ndarray, float]:
+    """The network when about half is learned.
 
     Returns:
         Its map, the map in the basis of the modes, and the flow time.

@@ -22,7 +22,8 @@ from neuralrace.networks.gates.half_space import HalfSpace
 from neuralrace.results.cells import CellResults, Results
 
 DARK, LIGHT = "0.25", "0.88"
-BLOCKS = ListedColormap(["#eaf2f7", "#b5d0e3", style.COLOURS["gated"]])
+PALE, MARKED = "#b5d0e3", style.COLOURS["gated"]
+BLOCKS = ListedColormap(["#eaf2f7", PALE, MARKED])
 """Shades of neighbouring blocks, and of the block that is marked; open gates alone are white."""
 HALF_SPACES = 14
 """Seed of the half-spaces, with which no two of them hold the same examples."""
@@ -40,11 +41,14 @@ HALF_SPACES = 14
     },
 )
 def legend(results: Results) -> style.Handles:
-    """A pathway, trained pairs and gates; blocks have the numbers of their pathways."""
-    marked = ("one pathway", style.COLOURS["gated"])
-    shades = (marked, ("trained pair", DARK), ("never seen", LIGHT))
-    pairs = [Patch(facecolor=shade, label=label) for label, shade in shades]
-    return [*pairs, *diagrams.gate_handles()]
+    """Pathways and pairs; gates have a key in their panel."""
+    shades = {
+        "one pathway": MARKED,
+        "each pale block: another": PALE,
+        "trained pair": DARK,
+        "never seen": LIGHT,
+    }
+    return [Patch(facecolor=shade, label=label) for label, shade in shades.items()]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -56,7 +60,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     axes[0].set_ylabel("output domain")
     for part, (size, shades) in zip(axes, blocks, strict=True):
         pathways = (len(shades) // size) ** 2
-        name = f"$P$ = {size**2}\n{pathways} pathway{'s' if pathways > 1 else ''}"
+        counts = {"pair": size**2, "pathway": pathways}
+        pairs, name = (f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items())
+        name = f"$P$ = {pairs}\n{name}"
         image = _draw(part, shades, BLOCKS, name)
         if size > 1:
             for row, column in np.ndindex(2 * (len(shades) // size,)):
@@ -83,7 +89,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     axes[0].set_ylabel("output domain")
     for part, (name, cell) in zip(axes, cells.items(), strict=True):
         mask = domains.mask(cell)
-        _draw(part, mask.T, shades, f"{name}\n{mask[0].sum()} of {len(mask)}")
+        _draw(part, mask.T, shades, f"{name}\n{mask[0].sum()} of {len(mask)} outputs")
     ax.set_title("Trained: neighbours or random")
 
 
@@ -104,7 +110,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     for part, width, (name, scheme) in zip(axes, widths, gates.items(), strict=True):
         wiring = network.model_copy(update={"gates": scheme}).wiring(cell.data)
         graph = wiring.architecture
-        routes = dict.fromkeys(graph.pathways, style.COLOURS["gated"])
+        routes = dict.fromkeys(graph.pathways, "0.45")  # blue is one pathway in the key
         strips = {f"hidden 1 of pathway {n + 1}": g for n, g in enumerate(wiring.pathway_gates)}
         names = {graph.inputs[0]: "$x$", graph.outputs[0]: "$y$"}
         # Pathways are as high in all networks, so that nodes are as large.
@@ -114,6 +120,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     points = [f"{n}: ({one:+.0f}, {two:+.0f})" for n, (one, two) in enumerate(cell.data.x, 1)]
     text = "\n".join(["examples of XoR", *points])
     style.note_at(axes[0], text, (0.5, 0.02), (0, 0), xycoords="axes fraction", ha="center")
+    axes[0].legend(handles=diagrams.gate_handles(), loc="upper center")
     ax.set_title("Gates open always, by half-space or example")
 
 

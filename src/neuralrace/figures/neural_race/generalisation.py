@@ -54,7 +54,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The same run by run (dots), with medians, on a logarithmic axis: ten runs at each share and
+    """The same run by run (faint), with medians, on a logarithmic axis: ten runs at each share and
     sixty at 30%.
     """
     many = [c for c in results.cells("mask_contrast") if c.routing.pairs.name == "band"]
@@ -64,14 +64,12 @@ def panel_b(results: Results, ax: Axes) -> None:
     }
     shares = sorted(cells)
     for (name, props), shift in zip(domains.PAIRS.items(), (-SHIFT, SHIFT), strict=True):
-        errors = [
-            domains.final_error(cells[share], name).clip(min=domains.FLOOR) for share in shares
-        ]
+        errors = [domains.final_error(cells[share], name) for share in shares]
         domains.draw_runs(ax, shares, errors, props, shift)
     ax.axhline(SMALL, **style.GUIDE)
     style.name_level(ax, SMALL, "a tenth: failure above")
     inside = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
-    style.note_at(ax, "dots: runs\nlines: medians", (1, 0.76), (-1, 0), **inside)
+    style.note_at(ax, "faint: runs\nlines: medians", (1, 0.76), (-1, 0), **inside)
     domains.draw_paper_share(ax)
     ax.set(yscale="log", ylabel="relative error", xlabel=domains.PARTNER_LABEL)
     ax.set_ylim(top=max(5, ax.get_ylim()[1]))

@@ -5,19 +5,22 @@ more domains there are, the smaller the share that it takes, and the larger the 
 Of masks with as many partners, random ones transfer a little earlier than bands, though near the
 threshold seeds differ more than masks do. Of small dedicated pathways beside the shared one little
 is left in the end: the shared one wins the race. Errors are those of untrained pairs at the end,
-squared, and relative to a network that answers zero. Dots are single runs, ten at each point, and
-lines join medians; the grey line is an error of a tenth, where nine tenths are transferred.
+squared, and relative to a network that answers zero. Faint markers are single runs, ten at each
+point, and lines join medians; the grey line is an error of a tenth, where nine tenths are
+transferred.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import domains, style
+from neuralrace.figures.ends import label_ends
 from neuralrace.results.cells import CellResults, Results
 
 MASKS = {
@@ -32,7 +35,7 @@ COUNTS = ("generalisation_five", "generalisation", "generalisation_twenty")
 """Sweeps over partners, with five, ten and twenty domains."""
 SMALL = 0.1
 """Errors up to this value are small, as in the claims."""
-ERROR = "error of untrained pairs"
+ERROR = "relative error, untrained pairs"
 SHARE = "trained share, $K/M$"
 SHIFT = 0.012
 """Distance of dots from their share: random masks on the right, bands on the left."""
@@ -67,8 +70,6 @@ def panel_a(results: Results, ax: Axes) -> None:
     _draw_counts(ax, results, domains.partner_share, SHIFT)
     domains.draw_paper_share(ax)
     ax.set_xlabel(SHARE)
-    _draw_small(ax)
-    ax.legend(title="a, b", loc="lower left")
     ax.set_title("20 domains need a smaller share")
 
 
@@ -77,8 +78,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     _draw_counts(ax, results, partners, SHIFT * 10)
     ax.set_xlabel("trained partners, $K$")
     ax.xaxis.set_major_locator(MultipleLocator(2))
-    _draw_small(ax)
-    style.note_at(ax, "dots: runs\nlines: medians", (0, 0), (4, 4), xycoords="axes fraction")
+    inside = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
+    style.note_at(ax, "faint: runs\nlines: medians", (1, 0.72), (-1, 0), **inside)
     ax.set_title("More domains need more partners")
 
 
@@ -109,7 +110,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         ]
         domains.draw_runs(ax, shares, dedicated, props)
     ax.legend(handles=domains.handles(), loc="upper right")
-    ax.set(yscale="log", ylabel="share of dedicated pathways", xlabel=SHARE)
+    ax.set(yscale="log", ylabel="share of answers carried\nby dedicated pathways", xlabel=SHARE)
     ax.set_title("The shared pathway wins")
 
 
@@ -127,12 +128,24 @@ def partners(cell: CellResults) -> int:
 def _draw_counts(
     ax: Axes, results: Results, across: Callable[[CellResults], int | float], shift: float
 ) -> None:
-    """Draws errors for each number of domains, with dots `shift` apart."""
+    """Draws errors for each number of domains, named at the ends, with dots `shift` apart."""
     styles = style.sequential_styles(len(COUNTS), style.PURPLE)
+    ends = []
     for place, (name, props) in enumerate(zip(COUNTS, styles, strict=True), -1):
         cells = domains.by_partners(results, name)
-        _draw_errors(ax, cells, across, props, shift * place)
-        ax.plot([], [], label=f"{cells[0].spec.dataset.count} domains", **props)
+        x, errors = _draw_errors(ax, cells, across, props, shift * place)
+        name = f"{cells[0].spec.dataset.count} domains"
+        ends.append((x[-1], float(errors[-1].median()), name, props["color"]))
+    _draw_small(ax)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low / 5, high * 2)  # room for names
+    right = max(x for x, *_ in ends)
+    label_ends(ax, [(y, name, colour) for x, y, name, colour in ends if x == right])
+    # Other lines are named below their ends, in rows, as ends may be close.
+    inner = sorted((end for end in ends if end[0] < right), key=lambda end: -end[0])
+    for row, (x, _, name, colour) in enumerate(inner):
+        below = {"xycoords": ax.get_xaxis_transform(), "ha": "center", "color": colour}
+        style.note_at(ax, name, (x, 0), (0, 3 + 9 * row), **below)
 
 
 def _draw_errors(
@@ -141,9 +154,15 @@ def _draw_errors(
     across: Callable[[CellResults], int | float],
     props: Mapping[str, Any],
     shift: float = 0.0,
-) -> None:
-    """Draws final errors of untrained pairs, where there are any, on a logarithmic axis."""
+) -> tuple[list[int | float], list[xr.DataArray]]:
+    """Draws final errors of untrained pairs, where there are any, on a logarithmic axis.
+
+    Returns:
+        Positions and errors, (seed), of the cells that have some.
+    """
     errors = [domains.final_error(cell, "untrained") for cell in cells]
     some = [(across(c), e) for c, e in zip(cells, errors, strict=True) if np.isfinite(e).any()]
-    domains.draw_runs(ax, [x for x, _ in some], [error for _, error in some], props, shift)
+    x, errors = [x for x, _ in some], [error for _, error in some]
+    domains.draw_runs(ax, x, errors, props, shift)
     ax.set(yscale="log", ylabel=ERROR)
+    return x, errors

@@ -36,9 +36,6 @@ ROUNDING = 1e-12
             "trajectory": "loss singular_values",
             "theory": "loss singular_values",
         },
-        "contexts contexts_step_size": {
-            "metrics": "discretisation_error",
-        },
         "contexts_step_size": {
             "trajectory": "loss",
             "theory": "loss",
@@ -79,12 +76,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     names = {r" $\to$ ".join(pathway.nodes): colour for pathway, colour in routes.items()}
     handles = [style.handle(name, color=colour) for name, colour in names.items()]
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0.21), labelspacing=0.25)
-    ax.set_title("Modalities and tasks share modules")
+    ax.set_title("Modalities and tasks share a module")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Loss over initial loss from two scales of initial weights. With the same clock, flow against
-    flow and descent against descent, network and reduction differ by the error that is named.
+    flow and descent against descent, network and reduction differ by rounding.
     """
     cell = results.cell("contexts")
     loss = cell.get("trajectory", "loss")
@@ -100,7 +97,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         last = scale == scales[-1]
         level = 0.35 if last else 0.5
         reached = int((loss.sel(at).mean("seed") < level).argmax("time"))
-        text = f"init scale\n{scale:g}" if last else f"init scale {scale:g}"
+        text = f"{scale:g}" if last else f"init scale {scale:g}"
         place = {"color": colour, "ha": "right" if last else "left", "va": "top"}
         beside = (-6 if last else 6, 0)
         style.note_at(ax, text, (float(cell.flow_time[reached]), level), beside, **place)
@@ -115,8 +112,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Distance of the loss of gradient descent from that of the gradient flow of the path sum, over
-    the initial loss, at two steps: the largest over runs, from the smaller weights. The number
-    compares means over training.
+    the initial loss, at two steps: the largest over runs, from the smaller weights.
     """
     cell, finer = results.cell("contexts"), results.cell("contexts_step_size")
     ends = []
@@ -125,11 +121,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         ax.plot(run.flow_time, largest.where(largest > 0), color=colour)
         ends.append((float(largest.isel(time=-1)), label, colour))
     _clock(ax, cell)
-    ax.set(yscale="log", ylabel="distance")
+    ax.set(yscale="log", ylabel="loss: distance from\ngradient flow")
     label_ends(ax, ends)
-    half, whole = (float(c.get("metrics", "discretisation_error").mean()) for c in (finer, cell))
-    text = f"half the step: {half / whole:.2f} of the distance"
-    style.note_at(ax, text, (0, 0), (4, 4), xycoords="axes fraction")
     ax.set_title("Half the step, half the distance")
 
 
@@ -159,8 +152,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     axes[0].set(ylabel="singular value", ylim=(0, None))
     label_ends(axes[-1], ends)
     off = float(abs(simulated - reduced).max() / reduced.max())
-    text = f"largest distance\n{off:.1%} of the largest"
-    axes[0].text(0.04, 0.97, text, transform=axes[0].transAxes, va="top", fontsize=6.5)
+    text = f"all matrices: within {off:.1%} of the largest value"
+    style.note_at(ax, text, (1, 1), (0, 4), xycoords="axes fraction", ha="right")
     ax.set_title("Singular values of every matrix follow the reduction")
 
 

@@ -4,9 +4,9 @@ Figure 6 of Saxe, Sodhani, Lewallen (2022): routing networks from weights of gro
 small weights the loss falls in stages, every item comes to be represented alike in all domains,
 and pairs of domains that were never trained are answered, too. From large weights the loss falls at
 once, domains keep the random directions that they started from, and trained pairs alone are
-answered. Lines and markers are means, bands and bars ranges over 5 seeds; matrices are those of one
-seed at the end of training, and numbers above them means. Seven domains, of which each is trained
-with four, in place of scales and sizes that the source does not print.
+answered. Lines and markers are means, bands and bars ranges over runs; matrices are those of one
+run at the end of training, and numbers above them means over runs. Seven domains, of which each is
+trained with four, in place of scales and sizes that the source does not print.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,14 +30,12 @@ NAMED = (0.03, 1e-3, 3e-5)
 LEAST_NUMBER = 0.01
 """Smaller numbers at matrices are given as below it."""
 SCALE = r"init scale $\sigma_0$"
-IN_CORNER = {"xycoords": "axes fraction", "ha": "right", "va": "top"}
 
 
 @Figure(
     layout="aabbcc;dddeee",
-    height=5.0,
-    widths=(1.0, 1.0, 0.65, 1.35, 1.2, 1.2),
-    heights=(1.0, 1.0),
+    height=4.8,
+    widths=(1.05, 1.05, 0.85, 1.25, 1.1, 1.1),
     cf={"a": "Fig. 6a", "b": "Fig. 6b", "d": "Fig. 6c", "e": "Fig. 6d"},
     reads={
         "init_scale": {
@@ -61,19 +59,22 @@ def panel_a(results: Results, ax: Axes) -> None:
     cell = results.cell("init_scale")
     loss = cell.get("trajectory", "loss")
     loss = loss / loss.isel(time=0, drop=True)
-    ax.set(yscale="log", ylim=(LEAST_LOSS, 1.5), ylabel="loss over initial loss")
-    ax.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
+    part = style.split(ax, 1)[0, 0]
+    part.set(yscale="log", ylim=(LEAST_LOSS, 1.5), ylabel="loss over initial loss")
+    part.set(xlabel=style.FLOW_TIME, xlim=(0, float(cell.flow_time[-1])))
     ends = []
     for level, (index, name, colour) in zip(NAMED, _chosen(loss), strict=False):
         values = loss.isel(init_scale=index)
-        style.over_seeds(ax, cell.flow_time, values, color=colour)
+        style.over_seeds(part, cell.flow_time, values, color=colour)
         mean = values.mean("seed")
         reached = np.flatnonzero(mean.values < level)
         if len(reached):
-            style.note_at(ax, name, (float(cell.flow_time[int(reached[0])]), level), color=colour)
+            at = float(cell.flow_time[int(reached[0])]), level
+            style.note_at(part, name, at, color=colour)
         else:
             ends.append((float(mean[-1]), name, colour))
-    label_ends(ax, ends)
+    label_ends(part, ends)
+    style.note(part, f"bands: ranges\nof {loss.sizes['seed']} runs", color="0.35")
     ax.set_title("Stages from small weights alone")
 
 
@@ -81,26 +82,26 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Relative error at the end of training: trained pairs are learned at any scale, untrained ones
     from small weights alone.
     """
+    part = style.split(ax, 1)[0, 0]
+    # Beside their lines, and never in each other.
+    sides = {"trained": ((7, 3), "left"), "untrained": ((-5, 4), "right")}
     for name, props in domains.PAIRS.items():
         error = _metric(results, f"final_{name}_error")
         least = (error.max("seed") <= domains.FLOOR).values
-        at = error["init_scale"].values[least]
+        at = error["init_scale"].values[least].tolist()
         drawn = error.clip(min=domains.FLOOR)
-        ax.plot(_scales(error), drawn.mean("seed"), color=props["color"], linewidth=1.2)
+        part.plot(_scales(error), drawn.mean("seed"), color=props["color"], linewidth=1.2)
         above = drawn.isel(init_scale=~least)
-        style.point_series(ax, _scales(above), list(above), **props)
-        off_axis: dict[str, Any] = props | style.OFF_AXIS | {"linestyle": "", "zorder": 4}
-        ax.plot(at, [domains.FLOOR] * len(at), **off_axis)
-        if len(at):
-            text = rf"below $10^{{{np.log10(domains.FLOOR):.0f}}}$"
-            style.note_at(
-                ax, text, (at[-1], domains.FLOOR), (2, 6), color=props["color"], ha="right"
-            )
+        style.point_series(part, _scales(above), list(above), **props)
+        domains.mark_below(part, at, props, (2, 6), ha="right")
         middle = (len(error) - 1) // 2
         beside = float(error["init_scale"][middle]), float(error[middle].mean().clip(domains.FLOOR))
-        style.note_at(ax, f"{name}\npairs", beside, (7, -2), color=props["color"], va="center")
-    ax.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
-    ax.xaxis.set_major_locator(MultipleLocator(0.5))
+        shift, side = sides[name]
+        look = {"color": props["color"], "ha": side, "va": "center"}
+        style.note_at(part, f"{name}\npairs", beside, shift, **look)
+    part.set(yscale="log", ylabel="relative error at the end", xlabel=SCALE)
+    part.xaxis.set_major_locator(MultipleLocator(0.5))
+    style.note(part, "bars: ranges", "upper left", color="0.35")
     ax.set_title("Small weights transfer")
 
 
@@ -118,7 +119,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     style.note_at(
         below, "1: exponential decay", (0, 1), (3, 0), xycoords=below.get_yaxis_transform()
     )
-    style.note_at(above, "bars: ranges", (1, 1), (0, 0), **IN_CORNER)
+    style.note(above, "bars: ranges", color="0.35")
     below.set(ylabel="initial over\nlargest rate", ylim=(-0.05, 1.1), xlabel=SCALE)
     ax.set_title("Large weights learn without stages")
 
@@ -128,7 +129,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     of one item in two domains.
     """
     bar = {"label": "cosine", "ticks": (-1, 0, 1)}
-    _draw_maps(results, ax, domains.draw_similarity, "final_similarity_across", bar)
+    _draw_maps(results, ax, domains.draw_similarity, "final_similarity_across", "same item", bar)
     ax.set_title("From small weights, domains share representations")
 
 
@@ -137,7 +138,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     of untrained pairs. Values beyond the range of the targets have its end colours.
     """
     bar = {"label": "output (framed: trained pairs)", "extend": "both"}
-    _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", bar)
+    _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", "untrained error", bar)
     ax.set_title("Large weights answer trained pairs alone")
 
 
@@ -166,9 +167,13 @@ def _draw_maps(
     ax: Axes,
     draw: Callable[[Axes, CellResults, int], AxesImage],
     metric: str,
+    name: str,
     bar: Mapping[str, Any],
 ) -> None:
-    """Draws a matrix at three init scales, smallest to largest, with the mean of a metric above."""
+    """Draws a matrix at three init scales, smallest to largest.
+
+    The mean of a metric stands above each, with a name.
+    """
     cell = results.cell("init_scale")
     values = cell.get("metrics", metric).mean("seed")
     chosen = _chosen(values)
@@ -176,9 +181,8 @@ def _draw_maps(
     for part, (index, scale, colour) in zip(axes, chosen, strict=True):
         shades = draw(part, cell, index)
         value = float(values.isel(init_scale=index))
-        number = f"{value:.2f}" if value >= LEAST_NUMBER else f"below {LEAST_NUMBER:g}"
-        name = f"cosine {number}" if "similarity" in metric else f"error {number}"
-        part.set_title(f"{scale}\n{name}", loc="center", color=colour)
+        number = f"{value:.2f}" if value >= LEAST_NUMBER else f"< {LEAST_NUMBER:g}"
+        part.set_title(f"{scale}\n{name}: {number}", loc="center", color=colour)
         part.set_box_aspect(1)
         part.set_xlabel("")
     axes[len(axes) // 2].set_xlabel("input domain")

@@ -32,11 +32,11 @@ from neuralrace.results.cells import CellResults, Results
 
 SETS = {
     "digits": "digits",
-    "mnist": "MNIST",
-    "cifar10": "CIFAR-10",
-    "cifar10_files": "JPEG CIFAR-10",
+    "mnist": "MNIST (Fig. 7c)",
+    "cifar10": "CIFAR-10 (Fig. 7b)",
+    "cifar10_files": "JPEG CIFAR-10 (Fig. 7b)",
 }
-"""Usual names of image sets."""
+"""Usual names of image sets, with the panel of the source."""
 STAND_IN = "digits"
 """Image set that is left out where there are photographs."""
 FEATURES = {
@@ -47,9 +47,9 @@ FEATURES = {
 """Names of features, the inputs of networks."""
 SHOWN, STRIDES = 3, 5
 """Largest number of input domains, and of output domains, that are drawn, and of strides to all."""
-EXAMPLE = 7
-"""Class of the image that is drawn: a digit without rotational symmetry, or a horse."""
-PITCH, CELL = 1.95, 0.23
+EXAMPLE = 1
+"""Class of the image that is drawn: a digit that is seen to turn in few pixels, or a car."""
+PITCH, CELL = 2.4, 0.23
 """Distance of rows, and width of an output unit, in widths of an image."""
 UNITS = 2.8
 """Left end of the output units, in widths of an image."""
@@ -65,7 +65,7 @@ LINES: dict[str, dict[str, Any]] = {
     layout="ab;ac",
     height=4.0,
     widths=(1.0, 1.35),
-    cf={"a": "Fig. 7a", "b": "Fig. 7b, c", "c": "Fig. 7b, c"},
+    cf={"a": "Fig. 7a", "b": "Fig. 7", "c": "Fig. 7"},
     reads={
         "images images_cifar_*": {
             "trajectory": "held_out_trained_error held_out_untrained_error",
@@ -120,7 +120,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         part.set_yticks(ERRORS, map(str, ERRORS))
         part.set_yticks([], minor=True)
         part.set_title(_set_name(cells[0]), loc="center")
-    first.set_ylabel("squared error")
+    first.set_ylabel("relative error, held out")
     style.name_level(first, 1, "answering\nzero")
     domains.name_paper_share(first, "\n")
     ax.set_title("Untrained pairs catch up by about 40%")
@@ -134,7 +134,7 @@ def panel_c(results: Results, ax: Axes) -> None:
         draw_pairs(part, misclassified, cells)
         frame_shares(part, cells[0], named=part is first)
         part.set_title(_set_name(cells[0]), loc="center")
-    first.set_ylabel("misclassified")
+    first.set_ylabel("share misclassified")
     parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$ (bars: ranges)")
     ax.set_title("Untrained pairs then classify images as well")
 
