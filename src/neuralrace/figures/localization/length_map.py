@@ -70,8 +70,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 def over_orders(shares: Mapping[tuple[float, float], float]) -> dict[tuple[float, float], float]:
     """Means over both orders of each pair of lengths, or of the only order there is."""
     return {
-        pair: float(np.mean([shares[order] for order in (pair, pair[::-1]) if order in shares]))
-        for pair in shares
+        (one, two): float(np.mean([shares[o] for o in ((one, two), (two, one)) if o in shares]))
+        for one, two in shares
     }
 
 
