@@ -146,8 +146,8 @@ def _draw_groups(
     ax: Axes, points: Float[np.ndarray, "sample 2"], groups: np.ndarray, props: dict[str, Any]
 ) -> None:
     """Samples, and a closed line around the means of their groups."""
-    ax.plot(*_around(points, groups).T, **OPEN | props | {"marker": ""})
-    ax.plot(*points.T, **OPEN | props | {"linestyle": ""})
+    ax.plot(*_around(points, groups).T, color=props["color"], linewidth=OPEN["linewidth"])
+    ax.plot(*points.T, linestyle="", **OPEN | props)
 
 
 def _side(points: Float[np.ndarray, "sample 2"], groups: np.ndarray) -> float:
