@@ -210,8 +210,13 @@ def test_absent_clusters_are_left_out(copy_of, tmp_path: Path):
 
 def test_factors_multiply_to_the_correlation(results_of):
     results = results_of("make_haste/semantic")
-    total, u, s, v = map(pictures, drawn(semantic.panel_a, results)[:4])
-    product = u @ s @ v
+    axes = drawn(semantic.panel_a, results)[:4]
+    total, u, s, v = map(pictures, axes)
+    strengths = results.cell("semantic_deep").target.values
+    # strengths are written, on entries without a shade
+    assert [text.get_text() for text in axes[2].texts] == [f"{value:.1f}" for value in strengths]
+    np.testing.assert_array_equal(s, np.where(np.eye(len(s)), np.nan, 0))
+    product = u @ np.diag(strengths) @ v
     # vectors are drawn with nine digits, so that an entry of any is off by half a unit of the last
     atol = len(s) * 2 * 0.5e-9
     np.testing.assert_allclose(product / product.max(), total, atol=atol)

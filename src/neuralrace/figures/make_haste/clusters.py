@@ -5,10 +5,10 @@ Follows fig. 8 and algorithm 1 of Jarvis et al., "Make Haste Slowly" (appendix B
 clusters by k-means. Rows are clusters, as high as their share of the gates; columns are samples by
 context. The stronger the colour, the larger the share of a cluster that is open. A pathway is made
 of each cluster, open where more than half of it is; the contexts that it is open in stand on the
-left. The paper's gated network has a common pathway and one for each pair of contexts. Where a
-cluster lumps units of several kinds together, a third to two thirds of it are open, which is
-hatched. What differs from the source: rows have heights, and as a control the last panel has gates
-of the start alone, before anything is learned.
+left. The paper's gated network has a common pathway and one for each pair of contexts; clusters in
+grey are none of these. Where a cluster lumps units of several kinds together, a third to two thirds
+of it are open, which is hatched. What differs from the source: rows have heights, and as a control
+the last panel has gates of the start alone, before anything is learned.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from matplotlib.patches import Patch, Rectangle
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.gate_patterns import COMMON, colour, kinds_of
+from neuralrace.figures.gate_patterns import COMMON, OTHER, colour, kinds_of
 from neuralrace.figures.sweeps import metric
 from neuralrace.results.cells import CellResults, Results
 
@@ -49,10 +49,11 @@ def legend(results: Results) -> style.Handles:
     """Shades, in the colour of one kind of cluster; rows have names."""
     edge: dict[str, Any] = {"edgecolor": HATCH["edgecolor"], "linewidth": 0.5}
     return [
-        style.handle("open share, in each colour:", linestyle=""),
+        style.handle("open share, any colour:", linestyle=""),
         Patch(facecolor="white", label="0", **edge),
         Patch(facecolor=(COMMON, 0.5), label="about half: mixed", **edge | HATCH),
         Patch(facecolor=COMMON, label="1", **edge),
+        Patch(facecolor=OTHER, label="not in the paper", **edge),
     ]
 
 

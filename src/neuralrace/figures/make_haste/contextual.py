@@ -140,7 +140,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     contextual.draw_outputs(
         ax, (cell, contextual.first_seed(cell)), (reln, contextual.first_seed(reln)), SHARES
     )
-    ax.set_title("At equal loss outputs are nearly equal")
+    ax.set_title("At equal loss outputs are similar")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -157,8 +157,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         part.set_title(contextual.opening_label(row, contextual.task(cell)), loc="center")
     axes[0].set_ylabel("singular value")
     axes[1].text(0.03, 0.9, "dark: strong modes", transform=axes[1].transAxes, fontsize=6.5)
-    axes[0].text(0.98, 0.06, f"within {off:.0%} of theory", ha="right", transform=axes[0].transAxes)
-    ax.set_title("Every pathway follows theory")
+    ax.set_title(f"Every pathway is within {off:.0%} of theory")
 
 
 def _draw_candidate(ax: Axes, cell: CellResults, name: str) -> None:

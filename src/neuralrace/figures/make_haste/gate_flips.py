@@ -40,8 +40,9 @@ FAINT = {"color": "0.78", "linewidth": 0.8, "alpha": 1.0}
 
 
 @Figure(
-    layout="aa;bc",
+    layout="aaa;b.c",
     height=4.9,
+    widths=(1.0, 0.05, 1.0),
     heights=(1.3, 1.0),
     cf={"a": "sec. 4", "b": "sec. 4"},
     reads={
@@ -152,7 +153,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.text(0.98, 0.46, "pale grey: hierarchies in\nthree, four and five contexts", ha="right",
             transform=ax.transAxes, fontsize=6.5, color="0.35")  # fmt: skip
     label_ends(ax, ends)
-    ax.set_title("Gates settle far from the start")
+    ax.set_title("Over a quarter of gates end up changed")
 
 
 def _all_kinds(contexts: int) -> Bool[np.ndarray, "kind context"]:

@@ -3,10 +3,11 @@
 On Jarvis, Klein, Rosman and Saxe, sec. 4 and appendices F and G, which explain the family that wins
 by its speed on the residual of the common pathway. Trained on that alone, pathways that are open in
 q and in C - q contexts learn alike, in the closed form of the source and in theory, and those of
-half of the contexts are the fastest. Beside a common pathway, more contexts are faster; of five
-contexts, only pathways of three and of four were trained. The source's closed form (dotted) knows
-no difference there either; dashed is the one with what context pathways gain while the common one
-learns. Means and ranges over five runs, in e over ten.
+half of the contexts are the fastest. Theory exists at whole q alone, so in b and e it is a short
+line at each point. Beside a common pathway, more contexts are faster; of five contexts, only
+pathways of three and of four were trained. The source's closed form (dotted) knows no difference
+there either; dashed is the one with what context pathways gain while the common one learns. Means
+and ranges over five runs, in e over ten.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,11 +30,13 @@ STAGES = ("context_stage", SHOWN)
 TASKS = ("three_contexts", "four_contexts", "five_contexts")
 WHOLE = "three_contexts_gated"
 NAMES: tuple[tuple[tuple[int, int], Literal["left", "right"]], ...] = (
-    ((-7, -5), "right"),
+    ((-11, -6), "right"),
     ((9, 6), "left"),
     ((4, 11), "left"),
 )
 """Offsets in points and alignments of the names of C, beside the first points."""
+HALF = 0.035
+"""Half the length of a line of theory at one q/C."""
 SHORT = r"flow time (units of $\tau$)"
 LATE = 0.05
 """Loss over initial loss at the end of learning."""
@@ -119,8 +122,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     _name_task(ax, families, 0.9)
     ax.text(0.79, 0.12, "$q$ = 1", color=_colour(families, 0), ha="right", transform=ax.transAxes)
     ax.text(0.42, 0.12, "$q$ = 2", color=_colour(families, -1), ha="right", transform=ax.transAxes)
-    ax.text(0.99, 0.55, "Jarvis et al.,\nclosed form", color=style.PAPER["color"], ha="right",
-            transform=ax.transAxes)  # fmt: skip
+    ax.text(0.99, 0.55, "Jarvis et al.,\nclosed form,\neither $q$", ha="right",
+            color=style.PAPER["color"], transform=ax.transAxes)  # fmt: skip
     ax.axhline(LATE, **style.GUIDE)
     ax.text(1, LATE, f"{LATE:.0%}", color="0.4", va="bottom", ha="right", fontsize=6.5,
             transform=ax.get_yaxis_transform())  # fmt: skip
@@ -189,7 +192,8 @@ def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Poi
 
     Points of the largest C may be absent.
     """
-    looks = zip(style.greys(len(contexts)), style.MARKERS, NAMES, strict=False)
+    # The palest of one grey more would be hard to see.
+    looks = zip(style.greys(len(contexts) + 1), style.MARKERS, NAMES, strict=False)
     for count, own, (shade, marker, (shift, side)) in zip(contexts, points, looks, strict=False):
         x = [q / count for q, _, _ in own]
         times = [times for _, times, _ in own]
@@ -198,7 +202,8 @@ def _draw_times(ax: Axes, contexts: Sequence[int], points: Iterable[Sequence[Poi
         if len(own) < count - 1:
             name += ",\nonly $q$ = " + ", ".join(str(q) for q, _, _ in own)
         style.note_at(ax, name, (x[0], first), shift, color=shade, ha=side, va="center")
-        ax.plot(x, [time for _, _, time in own], **style.THEORY)
+        for place, (_, _, time) in zip(x, own, strict=True):
+            ax.plot([place - HALF, place + HALF], [time, time], **style.THEORY)
     ax.set(xlabel="share of contexts $q/C$", xlim=(0.1, 0.9))
     if np.isfinite(ax.dataLim.intervaly).all():  # short runs may never get there
         ax.set_ylim(0.8 * ax.dataLim.y0, 1.15 * ax.dataLim.y1)

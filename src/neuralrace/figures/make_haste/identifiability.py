@@ -69,7 +69,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     for gap, name in zip(GAPS, ("both starts fitted", "nothing fitted"), strict=True):
         at = float(metric(cells[0], gap).isel(open_in=0).mean())
         parts[0].annotate(
-            f"closed form,\n{name}", (at, 1), (0, 2), parts[0].get_xaxis_transform(),
+            f"Jarvis et al., closed form,\n{name}", (at, 1), (0, 2), parts[0].get_xaxis_transform(),
             textcoords="offset points", ha="center", color=GAPS[gap]["color"],
         )  # fmt: skip
     ax.set_title("Fitted, every family follows the loss")

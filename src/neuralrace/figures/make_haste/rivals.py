@@ -24,7 +24,10 @@ from neuralrace.figures.sweeps import draw_relative_loss, relative_loss, smalles
 from neuralrace.results.cells import CellResults, Results
 
 OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "samples_gated": ("one pathway per sample", {"color": (0.15, 0.15, 0.15), "linewidth": 4.0}),
+    "samples_gated": (
+        "one pathway per sample",
+        {"color": (0.15, 0.15, 0.15), "linewidth": 2.4, "alpha": 1.0},
+    ),
     "objects_gated": (
         "one pathway per object",
         {

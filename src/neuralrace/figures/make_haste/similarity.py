@@ -4,7 +4,8 @@ Follows Jarvis, Klein, Rosman and Saxe, fig. 4c, who find the positions of sampl
 nearly the same. Positions are by classical multidimensional scaling of the inner products of hidden
 representations at the end of training, the mean over runs (10 of the ReLU network, 5 of each gated
 network). Those of gated networks are shifted, scaled and turned in all coordinates to lie closest
-to those of the ReLU network (Procrustes). What differs from the source: with pathways open in two
+to those of the ReLU network (Procrustes). In b a gated network of each kind is trained beside each
+of the 10 runs of the ReLU network. What differs from the source: with pathways open in two
 contexts, samples lie in the same groups, but contexts are less far apart. Pathways open in one
 context, the family that the source rules out, have representations closer to the ReLU network's;
 their outputs at equal loss are not closer.
@@ -23,16 +24,14 @@ from neuralrace.figures.sweeps import metric, smallest_scale
 from neuralrace.metrics.relu.imitation import classical_scaling
 from neuralrace.results.cells import CellResults, Results
 
-RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "^", "markersize": 6}
-OPEN: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.0, "linewidth": 0.9}
-"""Markers and lines of means, which lie close together."""
-SAMPLE: dict[str, Any] = {"linestyle": "", "marker": ".", "markersize": 2.5, "markeredgewidth": 0}
-"""Dots of samples, on top of the open markers of their means."""
+RELU: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "^", "markersize": 4}
+OPEN: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.7, "linewidth": 0.9}
+"""Markers of samples, which lie close together, and lines that join means of groups."""
 WORDS: dict[contextual.Numbers, str] = {(1,): "one context", (2,): "two contexts"}
 """Families that are drawn, by the contexts that a pathway is open in."""
 DISTANCES = ("scaling_disparity", "imitation_output_error")
 """Metrics of distances from the ReLU network: of hidden representations, and of outputs."""
-OUTSIDE = (19, 12)
+OUTSIDE = (19, 15)
 """Points across and up between a group and its name, away from the middle."""
 PLANES = ((0, 1), (2, 3))
 """Coordinates of the ReLU network in which contexts lie apart, and in which objects do."""
@@ -41,7 +40,7 @@ PLANES = ((0, 1), (2, 3))
 @Figure(
     layout="aab",
     height=2.9,
-    widths=(1.0, 1.0, 1.2),
+    widths=(1.15, 1.15, 1.2),
     cf={"a": "Fig. 4c"},
     reads={
         "contextual": {
@@ -66,9 +65,10 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """All samples of each network (dots), and means of the samples of a context (left, in the first
-    two coordinates of the ReLU network) and of two neighbouring objects (right, in the next two),
-    joined for each network. Numbers are mean lengths of sides over that of the ReLU network.
+    """All samples of each network (markers); on the left those of a context lie on one another.
+    Lines join the means of the samples of a context (left, in the first two coordinates of the ReLU
+    network) and of two neighbouring objects (right, in the next two). Numbers are mean lengths of
+    sides over that of the ReLU network.
     """
     relu = results.cell("contextual")
     dataset, count = contextual.task(relu), len(relu.data.x)
@@ -99,12 +99,12 @@ def panel_a(results: Results, ax: Axes) -> None:
             for length, (_, props) in zip(lengths, positions, strict=True)
         ]
         part.legend(handles=key, title="side, over\nReLU's", loc="upper right")
-        part.set(xlim=(-1.15 * reach, 1.15 * reach), ylim=(-1.05 * reach, 1.25 * reach))
+        part.set(xlim=(-1.05 * reach, 1.05 * reach), ylim=(-reach, 1.3 * reach))
         part.set_aspect("equal")
         part.set_axis_off()
         kind = "contexts" if group is contexts else "objects"
         part.set_title(f"{kind} (coordinates {plane[0] + 1}, {plane[1] + 1})", loc="center")
-    style.note(parts[0], "dots: samples, markers: means of groups", "lower left", color="0.35")
+    style.note(parts[0], "markers: samples\nlines join means of groups", "lower left", color="0.35")
     ax.set_title("Same groups, but gated contexts lie closer together")
 
 
@@ -130,7 +130,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.locator_params(nbins=4)
     for axis, name in ((ax.xaxis, "representations"), (ax.yaxis, "outputs")):
         axis.set_label_text(f"squared distance of {name}\nfrom the ReLU network's")
-    ax.set_title("Nearer in representations, not in outputs")
+    ax.set_title("One context: nearer, but not in outputs")
 
 
 def _shown(relu: CellResults) -> list[contextual.Numbers]:
@@ -139,15 +139,15 @@ def _shown(relu: CellResults) -> list[contextual.Numbers]:
 
 
 def _props(family: contextual.Numbers) -> dict[str, Any]:
-    return contextual.family_props(family) | {"markersize": 4.5}
+    return contextual.family_props(family) | {"markersize": 3.0}
 
 
 def _draw_groups(
     ax: Axes, points: Float[np.ndarray, "sample 2"], groups: np.ndarray, props: dict[str, Any]
 ) -> None:
-    """Samples, and means of their groups, joined by a closed line around them."""
-    ax.plot(*_around(points, groups).T, **OPEN | props)
-    ax.plot(*points.T, color=props["color"], **SAMPLE)
+    """Samples, and a closed line around the means of their groups."""
+    ax.plot(*_around(points, groups).T, color=props["color"], linewidth=OPEN["linewidth"])
+    ax.plot(*points.T, linestyle="", **OPEN | props)
 
 
 def _side(points: Float[np.ndarray, "sample 2"], groups: np.ndarray) -> float:

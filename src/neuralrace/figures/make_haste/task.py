@@ -26,9 +26,9 @@ NOTATION = Architecture(
 """A graph with inputs x and u, hidden nodes v and w, and outputs y and z."""
 NOTATION_LABELS = {
     "v": "node $v$, $g_v = 1$",
-    "w": "$g_w = 0$",
-    "x->v": "edge $e$",
-    "u->v": "$g_e = 0$",
+    "w": "node $w$, $g_w = 0$",
+    "x->v": "edge $e$, $g_e = 1$",
+    "u->v": "edge $f$\n$g_f = 0$",
     "v->y": "path $p$",
     **{name: f"${name}$" for name in "xuyz"},
 }
@@ -81,13 +81,14 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Notation of gated deep linear networks: layers are nodes v, weight matrices are edges e from
-    s(e), and gates g switch both off (dotted). A path p carries what all of its gates let pass.
+    """Notation of gated deep linear networks: layers are nodes, weight matrices W are edges, and
+    gates g switch both off (dotted). A node adds up what its edges bring. A path p carries what all
+    of its gates let pass.
     """
     path = next(pathway for pathway in NOTATION.pathways if pathway.nodes == ("x", "v", "y"))
     gates = {"v": [1], "w": [0], "u->v": [0]}
     draw_network(ax, NOTATION, {path: style.COLOURS["gated"]}, gates, NOTATION_LABELS, shape=2.0)
-    ax.text(0.5, 0, r"$h_v = g_v\,\sum_e\,g_e W_e h_{s(e)}$", ha="center", va="bottom")
+    ax.text(0.5, 0, r"$h_v = g_v\,(g_e W_e h_x + g_f W_f h_u)$", ha="center", va="bottom")
     ax.text(0, 0, "blue: on path $p$\ndotted: closed", va="bottom", color="0.35",
             fontsize=6.5, transform=ax.transAxes)  # fmt: skip
     ax.set_title("Gates switch nodes and edges off")

@@ -4,9 +4,10 @@ Follows Jarvis, Klein, Rosman and Saxe, fig. 6. The gated network has a common a
 pathways of two hidden layers each. There are 8 runs of each network: thin lines are all of them,
 wide lines the one closest to the mean. At the losses where the gated network rests, both give
 nearly the same outputs, and the drops come at nearly the same relative times. What differs from the
-source: with 700 units in each layer the ReLU network is about twice as fast as the gated network
-with 100 in each layer of each pathway, and its runs vary less. Both come with the width of the
-layers.
+source: gates stand at the first hidden layer, not at the second; along a linear pathway both
+compute and learn the same. With 700 units in each layer the ReLU network is about twice as fast as
+the gated network with 100 in each layer of each pathway, and its runs vary less. Both come with the
+width of the layers.
 """
 
 from typing import Any
@@ -77,7 +78,7 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Loss as a share of its start; dots are the moments of e."""
+    """Loss as a share of its start; markers are the moments of e."""
     relu = results.cell("two_hidden")
     losses, _ = contextual.snapshots(relu, contextual.typical_seed(relu))
     levels = losses[contextual.nearest_snapshots(losses, PLATEAUS)]
@@ -87,12 +88,11 @@ def panel_b(results: Results, ax: Axes) -> None:
         reached, _ = contextual.snapshots(cell, contextual.typical_seed(cell))
         moments = [contextual.moment_at_loss(level, reached) for level in levels]
         clock = cell.trajectory["snapshot_flow_time"].values
-        ax.plot(np.interp(moments, np.arange(len(clock)), clock), levels, "o",
-                color=NETWORKS[name][1]["color"], markeredgecolor="white", markersize=6.5,
-                zorder=4)  # fmt: skip
+        ax.plot(np.interp(moments, np.arange(len(clock)), clock), levels, linestyle="",
+                markeredgecolor="white", markersize=6.5, zorder=4, **NETWORKS[name][1])  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
     ax.set_xlim(0, float(relu.flow_time[-1]))
-    ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\ndots: moments of e",
+    ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\nmarkers: moments of e",
             ha="right", va="top", color="0.35", transform=ax.transAxes)  # fmt: skip
     ax.set_title("The gated network is later")
 

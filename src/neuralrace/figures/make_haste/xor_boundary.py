@@ -62,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
             part.plot(across, up, "o", color="black", markerfacecolor=fill, markeredgewidth=0.8)
         part.set(xlim=(-SIDE, SIDE), ylim=(-SIDE, SIDE), xlabel="$x_1$")
         part.set_title(margins.title(cell), loc="center")
-    key = "dots: examples, filled where the target is +1, open where \u22121"
+    key = "smallest init scale; dots: examples, filled where the target is +1, open where \u22121"
     style.note_at(ax, key, (1, 1), (0, 4), xycoords="axes fraction", ha="right")
     axes[0].set_xticks((-1, 1), ("-1", "1"))
     axes[0].set_yticks((-1, 1), ("-1", "1"))

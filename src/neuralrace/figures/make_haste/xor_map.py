@@ -62,7 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.axvline(x, **maps.PAPER)
     ax.annotate(r"$\Delta^*$", (x, len(table["y"]) - 2), (4, 0), textcoords="offset points",
                 va="center", path_effects=HALO)  # fmt: skip
-    ax.text(-0.3, len(table["y"]) - 0.55, "beyond small starts", va="top", fontsize=6.5,
+    ax.text(-0.42, len(table["y"]) - 0.55, "theory is for\nsmaller starts", va="top", fontsize=6.5,
             path_effects=HALO)  # fmt: skip
     powers = np.log10(table["y"].values)
     ax.set_yticks(range(len(powers)), [f"$10^{{{power:.0f}}}$" for power in powers])

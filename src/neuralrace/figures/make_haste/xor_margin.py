@@ -71,18 +71,19 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The task: four examples, filled where the target is +1, XoR in two inputs and Delta to either
-    side of a plane in the third.
+    """The task: four examples by number, filled where the target is +1, XoR in two inputs and Delta
+    to either side of a plane in the third.
     """
     data = margins.by_margin(results, "xor_margin")[0].data
     corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0], [-1, -1, 0]]) @ TILT
     ax.fill(*corners.T, color="0.92", zorder=0)
     ax.plot(*corners.T, **style.GUIDE)
-    for x, (target,) in zip(data.x, data.y, strict=True):
+    for number, (x, (target,)) in enumerate(zip(data.x, data.y, strict=True), start=1):
         foot, head = np.array([[*x[:2], 0], [*x[:2], SHOWN * target]]) @ TILT
         ax.plot(*np.array([foot, head]).T, **style.GUIDE)
         fill = "black" if target > 0 else "white"
         ax.plot(*head, "o", color="black", markerfacecolor=fill, markersize=5, zorder=3)
+        style.note_at(ax, f"{number}", tuple(head), (5, 3), color="black")
     for text, position, offset in (
         (r"$\Delta$", (-1, 1, SHOWN / 2), (-8, -2)),
         ("$x_1$", (0, -1, 0), (0, -10)),
@@ -99,9 +100,9 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """The gated network with a pathway for each class; cells are gates on the four examples."""
+    """The gated network with a pathway for each class; cells are gates on examples 1 to 4."""
     _draw_pathways(ax, margins.gated_pairs(results)[0][0], margins.LINEAR)
-    ax.text(0, 0, "cells: gates on\nfour examples,\nwhite if open", va="bottom", color="0.35",
+    ax.text(0, 0, "cells: gates on\nexamples 1 to 4,\nwhite if open", va="bottom", color="0.35",
             transform=ax.transAxes)  # fmt: skip
     ax.set_title("Linear: a pathway for each class")
 
@@ -114,7 +115,7 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Learning time: that to half of the initial loss. Crosses are margins at which one kind alone
-    does not learn during training, or has no unit.
+    does not learn during training (linear), or has no unit (XoR).
     """
     cells = margins.by_margin(results, "xor_margin")
     positions = list(map(margins.margin, cells))
@@ -128,8 +129,8 @@ def panel_d(results: Results, ax: Axes) -> None:
     for solution, props in ALONE.items():
         never = np.array(positions)[np.isnan(_predicted(cells, solution))]
         ax.plot(never, np.full(len(never), 0.96 * top), "x", color=props["color"], markersize=4)
-    ax.text(0.98, 0.9, "×: never learned,\nor no unit", ha="right", va="top", fontsize=6.5,
-            transform=ax.transAxes)  # fmt: skip
+    ax.text(0.98, 0.9, "×: not within training,\nor no unit of this kind", ha="right", va="top",
+            fontsize=6.5, transform=ax.transAxes)  # fmt: skip
     margins.draw_crossover(ax)
     ax.set(xlabel=margins.LABEL, ylabel=r"half time ($\tau$)", ylim=(0, top))
     ax.set_title(r"Far from $\Delta^*$, ReLU follows the faster kind")
