@@ -133,7 +133,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     ax.minorticks_off()
     label_ends(ax, ends)
     off = float(abs(over.isel(init_scale=0) - 1).max())
-    style.note(ax, f"init scale {scales[0]:g}:\ntheory within {off:.1%}")
+    style.note(ax, f"dotted: summary for {scales[0]:g}\ntheory there within {off:.1%}")
     style.note(ax, "bars: range\nof 10 runs", "lower left")
     ax.set_title("Half times follow theory")
 
