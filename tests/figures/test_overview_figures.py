@@ -47,7 +47,7 @@ def test_rows_are_solutions_that_are_off_and_all_others():
     race, part = dot("routing_race", 0.2), dot("margin_xor", 2.6)
     rows = parity.rows_of([late, part, exact, race, off, close])
     assert list(rows.values()) == [[exact, close], [late, off], [race], [], [part]]
-    names = ["2 others\n(2 dots)", "tied", "routing race", parity.LEFT_OUT, "XoR alone"]
+    names = ["2 others (2 dots)", "tied", "routing race", parity.LEFT_OUT, "XoR alone"]
     assert list(rows) == names
 
 

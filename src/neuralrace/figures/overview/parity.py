@@ -38,9 +38,9 @@ BROKEN = {
 """Where solutions are off: which assumption fails."""
 NAMES = {
     "margin_linear": "linear alone",
-    "margin_linear_split": "linear alone,\nequal shares",
+    "margin_linear_split": "linear, equal shares",
     "margin_xor": "XoR alone",
-    "margin_xor_split": "XoR alone,\nequal shares",
+    "margin_xor_split": "XoR, equal shares",
     "xor_race": "XoR race",
 }
 """Names of solutions that differ from their labels."""
@@ -224,7 +224,7 @@ def rows_of(dots: Iterable[HalfTimes]) -> dict[str, list[HalfTimes]]:
     far = [name for name in ranked if any(_far(dot.ratio) for dot in own[name])]
     close = [name for name in own if name not in far]
     dots = [dot for name in close for dot in own[name]]
-    rows = {f"{len(close)} others\n({len(dots)} dots)": dots} if close else {}
+    rows = {f"{len(close)} others ({len(dots)} dots)": dots} if close else {}
     rows |= {_name(name): own[name] for name in far if name not in PARTS}
     parts = {_name(name): own[name] for name in far if name in PARTS}
     return rows | ({LEFT_OUT: []} | parts if parts else {})
