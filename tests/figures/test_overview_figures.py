@@ -44,9 +44,11 @@ def test_rows_are_solutions_that_are_off_and_all_others():
 
     exact, close = dot("exact", 2.0), dot("flow", 2.1)
     off, late = dot("tied", 3.0), dot("tied", 2.0)
-    rows = parity.rows_of([late, exact, dot("routing_race", 0.2), off, close])
-    assert list(rows.values()) == [[exact, close], [late, off], [dot("routing_race", 0.2)]]
-    assert list(rows) == ["2 others", "tied", "routing race"]
+    race, part = dot("routing_race", 0.2), dot("margin_xor", 2.6)
+    rows = parity.rows_of([late, part, exact, race, off, close])
+    assert list(rows.values()) == [[exact, close], [late, off], [race], [], [part]]
+    names = ["2 others (2 dots)", "tied", "routing race", parity.LEFT_OUT, "XoR alone"]
+    assert list(rows) == names
 
 
 def test_every_dot_has_a_row(results_of):

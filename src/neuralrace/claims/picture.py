@@ -25,7 +25,7 @@ TILES: dict[Status, Tile] = {
     "undecided": Tile("#d9d9d9", "?", "black"),
     "analogue": Tile("#92c5de", "≈", "black"),
     "reproduced": Tile("#2166ac", "✓"),
-    "identity": Tile("#f0f0f0", "=", "black"),
+    "identity": Tile("#d1e5f0", "=", "black"),
     "not assessed": Tile("#ffffff", "·", "black"),
 }
 SIZE, GAP, ROW, COLUMNS = 18, 2, 12, 35

@@ -169,8 +169,12 @@ def draw_task(ax: Axes, cell: CellResults) -> None:
 def draw_modes(
     ax: Axes, cell: CellResults, curves: xr.DataArray, theory: xr.DataArray, **props: Any
 ) -> None:
-    """Curves (seed, time, mode) of the modes of the target, with their mean theory on top."""
-    mean = theory.mean("seed")
+    """Curves (seed, time, mode) of the modes of the target, with their mean theory on top.
+
+    Modes of one strength share a dashed line: several, out of step, would look solid.
+    """
+    mean, learned = theory.mean("seed"), cell.strength[cell.strength.values != 0]
     for mode, colour in style.mode_colours(cell.strength).items():
         style.over_seeds(ax, cell.flow_time, curves.sel(mode=mode), color=colour, **props)
-        ax.plot(cell.flow_time, mean.sel(mode=mode), **style.THEORY)
+    for group in equal_modes(learned.values):
+        ax.plot(cell.flow_time, mean.sel(mode=learned["mode"][group]).mean("mode"), **style.THEORY)

@@ -23,6 +23,8 @@ from neuralrace.theory.tied import cosines, first_order_interference
 
 FLOOR = 1e-3
 """Smaller shares of the initial cosine are not drawn."""
+WEAKEST = {"mode": -2, "other_mode": -1}
+"""Position of the two weakest modes."""
 BLUE = style.categorical(0)
 SIMULATED = style.SIMULATION | {"color": BLUE, "linewidth": 4.0}
 SHADE = {"color": "0.9", "linewidth": 0, "zorder": 0}
@@ -35,7 +37,7 @@ SHADE = {"color": "0.9", "linewidth": 0, "zorder": 0}
     reads={
         "interference_pair": {
             "trajectory": "gram",
-            "metrics": "decay_over_larger first_order_error",
+            "metrics": "decay_over_larger",
         },
         "interference_strengths": {
             "trajectory": "gram",
@@ -44,7 +46,6 @@ SHADE = {"color": "0.9", "linewidth": 0, "zorder": 0}
         "interference_many": {
             "trajectory": "gram",
             "theory": "gram",
-            "metrics": "first_order_error",
         },
     },
 )
@@ -64,7 +65,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     thousandth of its start. Dashed, the sum of the squared norms, as the summary's equation has it;
     dotted, the larger one, as its prose has it; means and ranges over 20 runs. The number is the
     decay until the cosine has fallen to :math:`e^{-2}`, 0.14 of its start, over the integral of the
-    larger one until then, mean over runs.
+    larger one until then, mean over runs. It is less than the sum over the larger one at the end
+    (in brackets), as one vector grows before the other.
     """
     cells = _pairs(results)
     frames = style.split(ax, 1, len(cells), sharex=True, sharey=True, wspace=0.06)[0]
@@ -83,7 +85,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         strengths = " and ".join(f"{s:g}" for s in cell.strength.values)
         frame.set_title(f"strengths {strengths}", loc="center")
         larger = float(cell.get("metrics", "decay_over_larger").mean())
-        note = f"mean rate =\n{larger:.2f} \u00d7 larger squared norm"
+        both = float(cell.strength.sum() / cell.strength.max())
+        rate = f"{larger:.2f} \u00d7 larger squared norm"
+        note = f"mean rate =\n{rate}\n({both:.3g} when both have grown)"
         style.note(frame, note, "lower right", fontsize=style.RC_PARAMS["font.size"])
     end = max(ends)
     norms = diagonal(_gram(cells[0])).where(cells[0].flow_time <= end).mean("seed").max("time")
@@ -135,19 +139,15 @@ def panel_c(results: Results, ax: Axes) -> None:
     """Cosine between the two weakest of six modes, in two of 20 runs.
 
     They are those whose largest distance from the summary's equation (dotted) is the largest and
-    the median. The exact solution (dashed) has second-order effects. Numbers are that distance over
-    the cosine at the start; below, its median with two modes, of strengths 2 and 1, where there is
-    nothing of second order.
+    the median. The exact solution (dashed) has second-order effects. Numbers are that distance, in
+    units of the cosine; on the left, its median with two modes, of strengths 2 and 1, where there
+    is nothing of second order.
     """
-    cell, pair = results.cell("interference_many"), results.cell("interference_pair")
-    gram, time = _gram(cell), cell.flow_time
-    solved = _solved(cell)
-    weakest = {"mode": -2, "other_mode": -1}
-    law = gram.copy(data=first_order_interference(time.values, gram.values)).isel(weakest)
-    simulated = gram.copy(data=cosines(gram.values)).isel(weakest)
-    exact = solved.copy(data=cosines(solved.values)).isel(weakest)
-    ranked = np.argsort(np.nan_to_num(abs(law - simulated).max("time").values))
-    off = abs(law - simulated).max("time") / abs(simulated.isel(time=0))
+    cell = results.cell("interference_many")
+    time, solved = cell.flow_time, _solved(cell)
+    simulated, law, off = _weakest(cell)
+    exact = solved.copy(data=cosines(solved.values)).isel(WEAKEST)
+    ranked = np.argsort(np.nan_to_num(off.values))
     for run, rank, up in ((ranked[len(ranked) // 2], "median", 1), (ranked[-1], "worst", -1)):
         at = {"seed": int(run)}
         ax.plot(time, simulated.isel(at), **SIMULATED)
@@ -156,12 +156,13 @@ def panel_c(results: Results, ax: Axes) -> None:
         line = law.isel(at)
         half = int((abs(line) < 0.5 * abs(line.isel(time=0))).argmax("time"))
         ax.annotate(
-            f"{rank} run: equation\n(dotted) off by up to\n{float(off.isel(at)):.0%} of the start",
+            f"{rank} run: equation\n(dotted) off by\nup to {float(off.isel(at)):.1g}",
             (float(time[half]), float(line[half])), (20, 4 * up), textcoords="offset points",
             va="bottom" if up > 0 else "top",
         )  # fmt: skip
-    two = float(pair.get("metrics", "first_order_error").median())
-    style.note_at(ax, f"with two modes:\noff by {two:.1%} (median)", (0, 0), (6, 0), va="center")
+    *_, two = _weakest(results.cell("interference_pair"))
+    text = f"with two modes:\noff by {float(two.median()):.1g} (median)"
+    style.note_at(ax, text, (0, 0), (6, 0), va="center")
     ax.set(xlabel=style.FLOW_TIME, ylabel="cosine")
     ax.set_xlim(0, style.settling_time(exact, time))
     ax.set_title("Six modes: the summary's equation is off")
@@ -171,6 +172,16 @@ def _gram(cell: CellResults) -> xr.DataArray:
     """Inner products of the tied vectors, (seed, time, mode, other_mode)."""
     gram = vectors(cell)[0].isel(init_scale=0)
     return gram.transpose("seed", "time", "mode", "other_mode")
+
+
+def _weakest(cell: CellResults) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Cosine of the two weakest modes, simulated and by the summary's equation, (seed, time), and
+    their largest distance, (seed).
+    """
+    gram = _gram(cell)
+    simulated = gram.copy(data=cosines(gram.values)).isel(WEAKEST)
+    law = gram.copy(data=first_order_interference(cell.flow_time.values, gram.values)).isel(WEAKEST)
+    return simulated, law, abs(law - simulated).max("time")
 
 
 def _solved(cell: CellResults) -> xr.DataArray:

@@ -22,7 +22,7 @@ EDGES = np.linspace(-4, 4, 41)
 """Bins of weights, in units of their standard deviation."""
 COLOURS = (style.categorical(0), style.readable(style.categorical(1)))
 """Colours of the distributions that weights are drawn from."""
-PLACES = ((0.75, 0.375), (1.65, 0.2))
+PLACES = ((0.75, 0.375), (1.6, 0.2))
 """Places of their names."""
 OPEN = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 3.5, "zorder": 4}
 """Marks of the rotated task."""
@@ -72,8 +72,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         frame.set_xlabel("input mode" if name.startswith("in ") else "input")
     frames[0].set_ylabel("output")
     frames[-1].set_ylabel("output mode")
-    bar = ax.figure.colorbar(shades, ax=frames.tolist(), ticks=(-most, 0, most), pad=0.02)
-    bar.ax.set_title("correlation", loc="left")
+    bar = ax.figure.colorbar(shades, ax=frames.tolist(), ticks=(-most, 0, most), pad=0.04)
+    bar.ax.set_xlabel("correlation")
     ax.set_title("A rotated task is diagonal in its basis")
 
 
@@ -113,8 +113,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     ax.plot(fine, norm.pdf(fine), **style.THEORY)
     ax.text(-0.9, 0.36, "normal\ndensity", ha="right", va="center")
     ax.set(
-        xlabel="weight (standard deviations)", ylabel="density", xlim=(-4.2, 5.2), ylim=(0, 0.45)
+        xlabel="weight (standard deviations)", ylabel="density", xlim=(-4.2, 5.6), ylim=(0, 0.45)
     )
+    ax.set_yticks((0, 0.2, 0.4))
     ax.set_title("Rotated normal weights stay normal")
 
 

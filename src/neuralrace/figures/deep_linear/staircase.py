@@ -126,7 +126,9 @@ def panel_e(results: Results, ax: Axes) -> None:
         ends.append((means[0], f"init scale {name}" if index == 0 else name, colour))
         ax.plot(s, (half / over).isel(at).mean("seed"), **style.THEORY)
         if index == 0:
-            ax.plot(s, written.isel(at).mean("seed"), **style.PAPER)
+            summary = written.isel(at).mean("seed")
+            ax.plot(s, summary, **style.PAPER)
+            ends.append((float(summary[0]), f"summary, {name}", "0.35"))
     ax.set(xscale="log", yscale="log", xlabel="singular value $s$")
     ax.set_ylabel(r"time to $s/2$ (units of $\tau$)")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])

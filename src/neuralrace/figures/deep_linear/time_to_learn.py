@@ -111,14 +111,15 @@ def panel_c(results: Results, ax: Axes) -> None:
     # Above the line of the smallest start, which it would else meet at its end.
     inverse = 1.3 * predicted.isel(init_scale=smallest, mode=0) * s[0] / s
     ax.plot(s, inverse, **style.GUIDE)
-    style.note(ax, f"dotted: summary for {scales[smallest]:g}\ngrey: $\\propto 1/s$")
+    ends.append((float(inverse[0]), r"$\propto 1/s$", "0.5"))
+    style.note(ax, f"dotted: summary for {scales[smallest]:g}")
     ax.set(xscale="log", yscale="log", ylabel=r"time to $s/2$ (units of $\tau$)")
     ax.set_xlabel("singular value $s$")
     ax.set_xticks(s.values, [f"{x:g}" for x in s.values])
     ax.minorticks_off()
     label_ends(ax, ends)
-    note = f"$s$ times time: equal within\na factor of {float(spread[smallest]):.2f}"
-    style.note(ax, note, "lower left")
+    equal = f"$s$ times time is equal\nwithin a factor of {float(spread[smallest]):.2f}"
+    style.note(ax, f"init scale {scales[smallest]:g}:\n{equal}", "lower left")
     ax.set_title("Twice as strong, about twice as fast")
 
 
@@ -143,7 +144,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     note = f"{shares}\nthe summary's time"
     ax.text(0.99 * END, 0.46, note, ha="right", va="top", fontsize=6.5)
     ax.set(xlabel=r"time over $\log(s/\epsilon)/s$", xlim=(0, END))
-    ax.set_ylabel("strength over target $u/s$")
+    ax.set_ylabel("$u/s$ (as in b)")
     ax.set_title("Each half takes half the summary's time")
 
 

@@ -25,6 +25,8 @@ from neuralrace.figures.sweeps import finest, learning_rate
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.gram import diagonal, vectors
 
+LARGEST, SMALLER = 5.8, 0.7
+"""Size of the strongest mode's markers in the plane, and that of each next one over the last."""
 RUNS = (2, 4)
 """Number of runs of each mode that are drawn, from the smaller and from the larger start."""
 KEPT = (0.3, 1.2, 2.4)
@@ -48,7 +50,7 @@ NOTE = {"fontsize": 6.5, "bbox": {"facecolor": "white", "edgecolor": "none", "pa
     reads={
         "unaligned": {
             "trajectory": "gram",
-            "metrics": "final_gap largest_gap log_ratio_slope product_drift",
+            "metrics": "final_gap log_ratio_slope product_drift",
         },
     },
 )
@@ -62,8 +64,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     r"""Field of gradient flow (arrows), targets :math:`ab = s` (thick, grey) and single runs.
 
     Runs of all modes start at markers, two of each from the smaller init scale, one on each branch,
-    and four from the larger one; dashed, the hyperbolas that they keep, once where runs share one;
-    some are drawn as a whole (thin). In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b`
+    and four from the larger one; markers are smaller for weaker modes, so that each is seen.
+    Dashed, the hyperbolas that they keep, once where runs share one; some are drawn as a whole
+    (thin). In units of :math:`\sqrt{|s|}`, and with the sign of :math:`b`
     changed where :math:`s < 0`, all modes share one field. The numbers :math:`a` and :math:`b` of a
     run are :math:`(|a + b| \pm |a - b|)/2`, the larger one for the vector that starts longer; the
     flow does not change if both change sign, and every second run is drawn so. Only starts on the
@@ -72,11 +75,13 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     cell = finest(results, "unaligned")
     drawn, hyperbolas = [], []
-    for mode, colour in style.mode_colours(cell.strength).items():
+    for index, (mode, colour) in enumerate(style.mode_colours(cell.strength).items()):
+        size = LARGEST * SMALLER**index
         for scale, a, b in _runs(cell, mode):
             drawn.append(np.array([a, b]))
             ax.plot(a, b, color=colour, **style.SIMULATION)
-            ax.plot(a[0], b[0], color=colour, marker=style.marker(scale), zorder=4)
+            start = {"marker": style.marker(scale), "markersize": size, "zorder": 4}
+            ax.plot(a[0], b[0], color=colour, **start)
             kept = float(a[0] ** 2 - b[0] ** 2)
             along = (a, np.sign(b[-1]) * np.sqrt(np.clip(a**2 - kept, 0, None)))
             other = (np.sign(a[-1]) * np.sqrt(np.clip(b**2 + kept, 0, None)), b)
@@ -140,9 +145,9 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest change of :math:`|a + b||a - b|` in a run, over its start, by learning rate.
 
-    Gradient descent keeps it to first order in the step (thin, slope 1). Above, the largest
-    distance between the vectors, which changes whatever the step. Means and ranges over 10 runs,
-    from the smaller start.
+    Gradient descent keeps it to first order in the step (thin, slope 1). Above, the same change of
+    one of the two factors alone, of that which changes less: it is as large whatever the step.
+    Means and ranges over 10 runs, from the smaller start; of one factor, means over all modes.
     """
     cells = results.cells("unaligned")
     rates = [learning_rate(cell) for cell in cells]
@@ -150,14 +155,14 @@ def panel_c(results: Results, ax: Axes) -> None:
     for mode, colour in style.mode_colours(cells[0].strength).items():
         own = [drift.sel(mode=mode) for drift in drifts]
         style.point_series(ax, rates, own, color=colour, marker=style.marker(0))
-    gaps = [cell.get("metrics", "largest_gap").isel(init_scale=0).mean() for cell in cells]
-    ax.plot(rates, gaps, **style.GUIDE)
+    alone = [_change_of_one(cell) for cell in cells]
+    ax.plot(rates, alone, **style.GUIDE)
     first = [drift.isel(mode=0) for drift in drifts]
     style.slope_one(ax, rates, float(first[rates.index(max(rates))].mean()))
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest relative change\nof $|a + b||a - b|$")
-    ax.set_ylim(0.25 * min(float(drift.min()) for drift in drifts), 4 * max(map(float, gaps)))
-    ax.text(min(rates), 1.15 * float(gaps[0]), "$|a - b|$ alone", color="0.4", va="bottom")
+    ax.set_ylim(0.25 * min(float(drift.min()) for drift in drifts), 5 * max(alone))
+    ax.text(min(rates), 1.15 * alone[0], "one factor alone", color="0.4", va="bottom")
     at = (min(rates), float(first[rates.index(min(rates))].mean()))
     ax.annotate("slope 1", at, (0, 8), textcoords="offset points", color="0.4")
     style.note(ax, "bars: range of 10 runs", "lower right")
@@ -209,6 +214,17 @@ def _runs(cell: CellResults, mode: int) -> list[tuple[int, np.ndarray, np.ndarra
             first, second = ((-1) ** seed * x for x in pair)
             runs.append((scale, first, second))
     return runs
+
+
+def _change_of_one(cell: CellResults) -> float:
+    """Largest relative change of |a + b| or of |a - b|, whichever is less, from the smaller scale.
+
+    Mean over runs and modes of the target.
+    """
+    total, difference = (
+        abs(length / length.isel(time=0) - 1).max("time") for length in _sum_and_difference(cell, 0)
+    )
+    return float(ufuncs.fmin(total, difference).where(cell.strength != 0).mean())
 
 
 def _sum_and_difference(cell: CellResults, scale: int) -> tuple[xr.DataArray, xr.DataArray]:

@@ -5,9 +5,9 @@ all from the same layer norms and with the constants that they read off the netw
 deeper the bound, the sharper it rises, and from the start that they print the sooner; from smaller
 weights it waits longer the deeper it is (a). The constants of two layers do not bound four, which
 the paper does not say; those of a run bound it at every depth (b). Networks are not their bound:
-from the printed entry variance deeper ones wait longer (c, d); from that of Glorot and Bengio they
-do not wait, and from both the largest rate grows with depth (e). The paper does not print the
-factor of the variance; here it is 1.
+from the printed entry variance those of more than two layers wait for a larger share of the time
+(c, d); from that of Glorot and Bengio none waits, and from both the largest rate grows with depth
+(e). The paper does not print the factor of the variance; here it is 1.
 """
 
 from typing import Any
@@ -21,6 +21,7 @@ from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.ends import label_ends
 from neuralrace.figures.layers import VARIANCES, depth, networks, unit_scale
+from neuralrace.metrics.values import crossing_time
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.theory.growth_bound import (
     QUOTED_KAPPA1,
@@ -39,16 +40,19 @@ LABELS = (
 """Height and place, as a share of the time axis, of the label of each bound, by start."""
 RISEN = np.linspace(0.0, 0.999, 500)
 """Points of a bound, as shares of the way from its start to its plateau."""
+NETWORK = style.SIMULATION | {"alpha": 0.8}
+"""Properties of curves of networks, which are told apart in grey too."""
 LOW = 0.1
 """Share of the target up to which a network waits."""
-LONGEST = 2.5
-"""End of the time axis of networks over the longest wait."""
-NOTE: dict[str, Any] = {"ha": "right", "va": "bottom", "color": "0.4", "fontsize": 6.5}
+HIGH = 0.9
+"""Share of the target at which the time axis of networks ends."""
 RATES: dict[str, dict[str, Any]] = {
     "growth": {"color": style.categorical(0), "marker": "o"},
     "growth_standard": {"color": style.categorical(1), "marker": "s"},
 }
 """Lines of entry variances, by experiment."""
+SHIFTS = {"growth": -0.04, "growth_standard": 0.04}
+"""How far they stand beside a number of layers, so that bars are apart, by experiment."""
 CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "quoted_strength_bound": ("quoted\nconstants", {"color": "0.2", "marker": "s"}),
     "strength_bound": ("constants\nof the run", {"color": "0.5", "marker": "o"}),
@@ -77,16 +81,17 @@ CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
             "trajectory": "layer_norm",
             "metrics": "norm_gap_delta",
         },
-        "other_shapes": {
-            "trajectory": "linear_map",
-            "metrics": "convergence_time",
-        },
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Bounds and networks; depths are named at the lines."""
-    network = style.handle("network", color="0.3", **style.SIMULATION)
-    return [style.handle("bound with quoted constants", **style.THEORY), network]
+    """Bounds, which are named at the lines, and networks."""
+    return [
+        style.handle("bound with quoted constants", **style.THEORY),
+        *(
+            style.handle(f"network: {layers} layers", color=colour, **NETWORK)
+            for layers, colour in COLOURS.items()
+        ),
+    ]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -127,62 +132,56 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Norm of the product of all weights over that of the target, from both entry variances: of 60
-    runs at each depth, that which needs the median time until a tenth of the target is left. One
-    layer is trained from the printed variance alone. The axis ends soon after the longest wait.
+    """Norm of the product of all weights over that of the target, from both entry variances, over
+    the time to nine tenths of the target. Of 60 runs at each depth it is that of the median waiting
+    (as in d), or, where none waits, of the median time until a tenth of the target is left. From
+    the variance of Glorot and Bengio networks start above a tenth of the target, so that none
+    waits, though the product may shrink at first.
     """
     parts = style.split(ax, 1, 2, sharey=True)[0]
-    shown, wait = [], 0.0
     for part, (experiment, variance) in zip(parts, VARIANCES.items(), strict=True):
-        others = results.cells("other_shapes") if experiment == "growth" else []
-        for cell in [*(x for x in others if depth(x) == 1), *networks(results, experiment)]:
-            at = unit_scale(cell)
-            needed = cell.get("metrics", "convergence_time").isel(at)
-            run = {"seed": style.median_seed(needed)}
-            share = _product(cell).isel(at).sel(run) / np.linalg.norm(cell.data.sigma_yx)
-            colour = COLOURS.get(depth(cell), "0.6")
-            part.plot(cell.flow_time, share, color=colour, **style.SIMULATION)
-            shown.append((part, cell, share, colour))
-            wait = max(wait, float(cell.flow_time[int((share > LOW).argmax("time"))]))
-        part.axhline(LOW, **style.GUIDE)
-        part.set(xlabel=r"time (units of $\tau$)", ylim=(0, 1.05), xlim=(0, LONGEST * wait or None))
-        part.set_title(f"variance: {variance}", loc="center")
-    for part in parts:
-        ends = [
-            (
-                float(np.interp(LONGEST * wait, cell.flow_time, share)),
-                f"{depth(cell)} layer{'s' * (depth(cell) > 1)}",
-                colour,
+        for cell in networks(results, experiment):
+            at, layers = unit_scale(cell), depth(cell)
+            waiting, needed = (
+                cell.get("metrics", name).isel(at) for name in ("plateau_share", "convergence_time")
             )
-            for own, cell, share, colour in shown
-            if own is part
-        ]
-        part.set_xlim(0, LONGEST * wait or None)
-        label_ends(part, ends)
+            run = {"seed": style.median_seed(waiting if (waiting > 0).any() else needed)}
+            product = cell.get("metrics", "product_norm").isel(at).sel(run)
+            share = product / np.linalg.norm(cell.data.sigma_yx)
+            risen = float(crossing_time(share, xr.DataArray(HIGH), cell.flow_time))
+            clock = cell.flow_time / (risen or np.nan)
+            part.plot(clock, share, color=COLOURS.get(layers, "0.6"), **NETWORK)
+        part.axhline(LOW, **style.GUIDE)
+        part.set(xlabel=f"time / time to {HIGH:.0%}", xlim=(0, 1), ylim=(0, 1.05))
+        part.set_title(f"variance: {variance}", loc="center")
     parts[0].set_ylabel(r"$|\prod W|$ over $|\Sigma^{yx}|$")
     parts[1].tick_params(labelleft=False)
-    style.note(parts[1], f"waiting: below {LOW:.0%}", "lower right")
+    style.note(parts[0], f"waiting: below {LOW:.0%}", "lower right")
+    style.note(parts[1], f"all start above {LOW:.0%}", "lower right")
     style.note(parts[0], "curves: median\nrun of 60", "upper left")
-    ax.set_title("Only the printed variance makes deep networks wait")
+    ax.set_title("Only the printed variance makes networks wait")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Waiting by depth, from both entry variances: the time below a tenth of the target over the
-    time to nine tenths, where steady growth has 1/9. Means over 60 runs.
+    time to nine tenths, where steady growth has 1/9. Means and ranges over 60 runs.
     """
     ends = _by_depth(results, ax, "plateau_share")
     ax.axhline(1 / 9, **style.GUIDE)
-    ax.text(0.98, 1 / 9, "steady growth", transform=ax.get_yaxis_transform(), **NOTE)
+    ends.append((1 / 9, "steady growth", "0.4"))
     ax.set(ylabel="waiting /\ntime to 90%", ylim=(-0.02, 1.15 * ax.get_ylim()[1]))
     label_ends(ax, ends)
     ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     ax.tick_params(labelbottom=False)
-    style.note(ax, "means of\n60 runs", "upper left")
+    style.note(ax, "bars: range\nof 60 runs", "upper left")
     ax.set_title("Printed variance: more than two layers wait")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Largest growth rate by depth, in targets per time; means over 60 runs. Lines are as in d."""
+    """Largest growth rate by depth, in targets per time; means and ranges over 60 runs.
+
+    Lines are as in d.
+    """
     _by_depth(results, ax, "peak_growth")
     ax.set(xlabel="layers", ylabel="largest rate", ylim=(0, 1.15 * ax.get_ylim()[1]))
     style.note(ax, "lines as in d", "upper left")
@@ -199,8 +198,10 @@ def _by_depth(results: Results, ax: Axes, metric: str) -> list[tuple[float, str,
     for experiment, variance in VARIANCES.items():
         cells = networks(results, experiment)
         depths = list(map(depth, cells))
-        means = [_mean(cell, metric) for cell in cells]
-        ax.plot(depths, means, linewidth=1.2, **RATES[experiment])
+        values = [cell.get("metrics", metric).isel(unit_scale(cell)) for cell in cells]
+        beside = [layers + SHIFTS[experiment] for layers in depths]
+        means = style.point_series(ax, beside, values, **RATES[experiment])
+        ax.plot(beside, means, linewidth=1.2, color=RATES[experiment]["color"])
         names.append((means[-1], variance.replace(" and ", "\nand "), RATES[experiment]["color"]))
     ax.set(xticks=depths, xlim=(min(depths) - 0.3, max(depths) + 0.3))
     return names
@@ -209,11 +210,6 @@ def _by_depth(results: Results, ax: Axes, metric: str) -> list[tuple[float, str,
 def _end(cell: CellResults, metric: str) -> xr.DataArray:
     """A metric over time from the init scale of 1, at the end of training."""
     return cell.get("metrics", metric).isel(unit_scale(cell)).isel(time=-1)
-
-
-def _mean(cell: CellResults, metric: str) -> float:
-    """A metric from the init scale of 1, the mean over runs."""
-    return float(cell.get("metrics", metric).isel(unit_scale(cell)).mean())
 
 
 def _bounds(
@@ -243,11 +239,3 @@ def _bounds(
         )  # fmt: skip
     ax.set(xlabel=r"time (units of $\tau$)", xlim=(0, end), ylim=(0, 1.05))
     ax.set_title(f"weights \u00d7 {float(norms['init_scale']):g}: {finding}", loc="center")
-
-
-def _product(cell: CellResults) -> xr.DataArray:
-    """Norm of the product of all weights."""
-    if depth(cell) > 1:
-        return cell.get("metrics", "product_norm")
-    total = cell.get("trajectory", "linear_map")
-    return (total**2).sum(("output", "input"), skipna=False) ** 0.5

@@ -33,12 +33,14 @@ TICKS = (0.0001, 0.001, 0.2, 0.5)
 BREAK: dict[str, Any] = {"marker": [(-1, -0.6), (1, 0.6)], "markersize": 8, "linestyle": ""}
 BREAK |= {"color": "black", "markeredgewidth": 0.8, "clip_on": False}
 """Slash at the end of a part of that axis."""
+APART = 1.1
+"""Factor by which points stand to the right of others, whose bars would hide theirs."""
 ROUNDING = 1e-12
 """Gap of rates over the rates below which it is a rounding error."""
 DRIFTS = {
     "ReLU, off-diagonal": ("relu", "offdiagonal_drift", (0, 18)),
     "ReLU, difference of\nsquared norms": ("relu", "norm_difference_drift", (0, 34)),
-    "ReLU, diagonal": ("relu", "neuron_drift", (0, -58)),
+    "ReLU, diagonal": ("relu", "neuron_drift", (0, -64)),
     "linear,\nall of $C$": ("step_size", "imbalance_drift", (-14, 16)),
 }
 """Experiment and metric of what drifts, and the shift of its label in points, by label."""
@@ -86,13 +88,14 @@ def panel_b(results: Results, ax: Axes) -> None:
     """The same of a ReLU network without biases, of 10 runs."""
     cell = finest(results, "relu")
     _matrices(cell, "offdiagonal_drift", cell.get("metrics", "early_relative_rate_gap"), ax)
-    ax.set_title("ReLU layers conserve only its diagonal")
+    ax.set_title("ReLU layers conserve only the diagonal of $C$")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Largest drift over the final squared norms, of the pair of layers that drifts most; markers
     are means, bars ranges over 20 runs of the linear network and 10 of the other. The axis is
-    broken, as the off-diagonal drift is far above the others.
+    broken, as the off-diagonal drift is far above the others; the diagonal's marks stand to the
+    right of their learning rates, beside the bars of the difference.
     """
     above, below = style.split(ax, 2, 1, height_ratios=(1, 3), sharex=True)[:, 0]
     rates: set[float] = set()
@@ -104,9 +107,10 @@ def panel_c(results: Results, ax: Axes) -> None:
         part = below if index else above
         colour = style.COLOURS["relu" if experiment == "relu" else "gated"]
         props = {"color": colour, "marker": style.marker(index)}
-        means = style.point_series(part, drifts, drifts.values(), **props)
+        beside = [rate * (APART if metric == "neuron_drift" else 1) for rate in drifts]
+        means = style.point_series(part, beside, drifts.values(), **props)
         if part is below:
-            style.slope_one(part, list(drifts), means[-1])
+            style.slope_one(part, beside, means[-1])
         at = (max(drifts), means[-1])
         text = {"textcoords": "offset points", "va": "center", "ha": "right", "color": colour}
         part.annotate(name, at, shift, **text)

@@ -111,7 +111,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    r"""What the constants of eq. 17 are the least of: :math:`|\Sigma|/|P|` for
+    r"""What the constants of eq. 17 are the least of: :math:`|\Sigma^{yx}|/|P|` for
     :math:`\kappa_1` and :math:`|P|/U` for :math:`\kappa_2`, with the product :math:`P = W_2W_1` and
     the strength :math:`U`, the square of the largest norm and the gap; mean and range over 60 runs.
     Dots are the least of the means; dotted are the values that the paper reads.
@@ -122,8 +122,8 @@ def panel_c(results: Results, ax: Axes) -> None:
     strength = cell.get("metrics", "layer_strength").isel(init_scale=0)
     end = _end(product, time)
     for ratio, colour, name, quoted in (
-        (target / product, "0.2", r"$\kappa_1 = $ min $|\Sigma|/|P|$", QUOTED_KAPPA1),
-        (product / strength, "0.5", r"$\kappa_2 = $ min $|P|/U$", QUOTED_KAPPA2),
+        (target / product, "0.2", r"$|\Sigma^{yx}|/|P|$", QUOTED_KAPPA1),
+        (product / strength, "0.5", "$|P|/U$", QUOTED_KAPPA2),
     ):
         props: dict[str, Any] = {"color": colour}
         style.over_seeds(ax, time, ratio, **props)
@@ -135,7 +135,8 @@ def panel_c(results: Results, ax: Axes) -> None:
         up = quoted == QUOTED_KAPPA1
         place = {"ha": "right", "va": "bottom"} if up else {"ha": "left", "va": "top"}
         shift = (-2, 5) if up else (5, -3)
-        style.note_at(ax, f"least: {at[1]:.2f}", at, shift, color=colour, **place)
+        constant = rf"$\kappa_{1 if up else 2}$, least: {at[1]:.2f}"
+        style.note_at(ax, constant, at, shift, color=colour, **place)
         beside, shift = (0.15 * end, (8, 3)) if up else (end, (-2, -8))
         place["ha"] = "left" if up else "right"
         height = float(np.interp(beside, time, ratio.mean("seed")))

@@ -4,14 +4,16 @@ A dot is a solution for a cell of the default configuration from one init scale:
 the loss is half way from its start to the end of the simulation, in theory and in simulation, each
 the median over seeds. All solutions that give a loss are here, from the same initial weights or
 from their width and variance, and nothing is fitted. That includes solutions that leave something
-out to show that it matters: one kind of pathway alone, with all units or with those of an equal
-split; and some beyond what they assume: equal layers (aligned modes), small starts (routing race),
-small steps (XoR race). The sources have no such figure.
+out to show that it matters (hollow): one kind of pathway alone, from its part of the initial
+weights or with an equal share of all units for each pathway; and some beyond what they assume:
+equal layers (aligned modes), small starts (routing race), small steps (XoR race). The sources have
+no such figure.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,13 +37,17 @@ BROKEN = {
 }
 """Where solutions are off: which assumption fails."""
 NAMES = {
-    "margin_linear": "linear pathways alone",
-    "margin_linear_split": "linear alone, split",
-    "margin_xor": "XoR pathways alone",
-    "margin_xor_split": "XoR alone, split",
+    "margin_linear": "linear alone",
+    "margin_linear_split": "linear, equal shares",
+    "margin_xor": "XoR alone",
+    "margin_xor_split": "XoR, equal shares",
     "xor_race": "XoR race",
 }
-"""Names of solutions that differ from their labels: most say what they leave out."""
+"""Names of solutions that differ from their labels."""
+PARTS = ("margin_linear", "margin_linear_split", "margin_xor", "margin_xor_split")
+"""Solutions that leave out one kind of pathway, to show that it matters."""
+LEFT_OUT = "pathways left out"
+"""What sets `PARTS` apart from others."""
 ROOM = 3
 """Least ratio, either way, of a dot with room for a note between it and 1."""
 TALL = 3
@@ -53,6 +59,8 @@ MOST_TICKS = 6
 STEP = 0.01
 """Width of a column of dots, in logarithms of a ratio."""
 DOTS = {"markersize": 3, "markeredgewidth": 0, "alpha": 0.6, "linestyle": ""}
+HOLLOW = {"markersize": 3, "markeredgewidth": 0.6, "markerfacecolor": "white", "linestyle": ""}
+"""Dots of `PARTS`."""
 
 
 @Figure(
@@ -84,13 +92,16 @@ DOTS = {"markersize": 3, "markeredgewidth": 0, "alpha": 0.6, "linestyle": ""}
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Papers."""
+    """Papers, and what leaves something out."""
     papers = _papers(results)
     return [
-        style.handle(
-            PAPERS.get(paper, _plain(paper)), linestyle="", markeredgewidth=0, **papers[paper]
-        )
-        for paper in papers
+        *(
+            style.handle(
+                PAPERS.get(paper, _plain(paper)), linestyle="", markeredgewidth=0, **papers[paper]
+            )
+            for paper in papers
+        ),
+        style.handle(LEFT_OUT, color="0.4", marker="D", **HOLLOW),
     ]
 
 
@@ -104,7 +115,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.plot(ends, ends, **style.GUIDE)
     count = Counter(dot.paper for dot in dots)
     for dot in sorted(dots, key=lambda dot: -count[dot.paper]):  # papers of few dots on top
-        ax.plot(dot.simulation, dot.theory, **papers[dot.paper], **DOTS)
+        ax.plot(dot.simulation, dot.theory, **papers[dot.paper], **_look(dot))
     ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     ax.set(xlabel=r"half time in simulation ($\tau$)", ylabel=r"half time in theory ($\tau$)")
     named: dict[str, np.ndarray] = {}
@@ -130,10 +141,11 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Theory over simulation: a row for each solution that is off in some cell by more than a
-    tenth, the most exact on top, and a taller one for all others. Its name says what it leaves out,
-    or which assumption fails stands beside the dot that is furthest off. Dots of nearly equal
-    ratios are side by side; the grey band is a tenth either way. Theory that never gets half way
-    has no dot.
+    tenth, the most exact on top, and a taller one for all others. Which assumption fails stands
+    beside the dot that is furthest off; below are solutions that leave one kind of pathway out.
+    Dots of nearly equal ratios are spread over the height of the row, where many hide others, of
+    which the row has the number. The grey band is a tenth either way. Theory that never gets half
+    way has no dot.
     """
     papers, groups = _papers(results), rows_of(half_times(results))
     rows = style.named_rows(ax, groups)
@@ -147,7 +159,10 @@ def panel_b(results: Results, ax: Axes) -> None:
     style.note_at(rows, "within a tenth", (CLOSE[1], 0.4 - max(heights, default=1)), va="top")
     for row, height, own in zip(middles, heights, groups.values(), strict=True):
         for dot, shift in zip(own, _shifts([dot.ratio for dot in own]), strict=True):
-            rows.plot(dot.ratio, row + height * shift, **papers[dot.paper], **DOTS)
+            rows.plot(dot.ratio, row + height * shift, **papers[dot.paper], **_look(dot))
+        if not own:  # a heading
+            rows.axhline(row - 0.5, **style.GUIDE)
+            continue
         furthest = max(own, key=lambda dot: abs(np.log(dot.ratio)))
         if _far(furthest.ratio):
             # Towards the other dots if these are far enough.
@@ -167,7 +182,9 @@ def panel_b(results: Results, ax: Axes) -> None:
     rows.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     rows.set_xticks([], minor=True)
     rows.tick_params(axis="y", length=0)
-    ax.set_title("Theory is off where an assumption fails")
+    for label, own in zip(rows.get_yticklabels(), groups.values(), strict=True):
+        label.set_fontweight("normal" if own else "bold")
+    ax.set_title("Full theory is off where an assumption fails")
 
 
 @dataclass(frozen=True)
@@ -195,7 +212,10 @@ def half_times(results: Results) -> Iterator[HalfTimes]:
 
 
 def rows_of(dots: Iterable[HalfTimes]) -> dict[str, list[HalfTimes]]:
-    """Dots by row: of all close solutions, then of each other one, most exact first."""
+    """Dots by row: of all close solutions, then of each other one, most exact first.
+
+    Last are those of `PARTS`, after a heading, which has no dots.
+    """
     own: dict[str, list[HalfTimes]] = {}
     for dot in dots:
         own.setdefault(dot.solution, []).append(dot)
@@ -203,8 +223,11 @@ def rows_of(dots: Iterable[HalfTimes]) -> dict[str, list[HalfTimes]]:
     ranked = sorted(own, key=spread.__getitem__)
     far = [name for name in ranked if any(_far(dot.ratio) for dot in own[name])]
     close = [name for name in own if name not in far]
-    pooled = {f"{len(close)} others": [dot for name in close for dot in own[name]]}
-    return (pooled if close else {}) | {_name(name): own[name] for name in far}
+    dots = [dot for name in close for dot in own[name]]
+    rows = {f"{len(close)} others ({len(dots)} dots)": dots} if close else {}
+    rows |= {_name(name): own[name] for name in far if name not in PARTS}
+    parts = {_name(name): own[name] for name in far if name in PARTS}
+    return rows | ({LEFT_OUT: []} | parts if parts else {})
 
 
 def _half_times(cell: CellResults) -> Iterator[tuple[str, float, float]]:
@@ -229,6 +252,11 @@ def _papers(results: Results) -> dict[str, dict]:
         paper: {"color": style.categorical(index), "marker": style.marker(index)}
         for index, paper in enumerate(papers)
     }
+
+
+def _look(dot: HalfTimes) -> dict[str, Any]:
+    """Properties of a dot, without colour and marker."""
+    return HOLLOW if dot.solution in PARTS else DOTS
 
 
 def _far(ratio: int | float) -> bool:
