@@ -30,8 +30,8 @@ NETWORK = style.COLOURS["relu"]
 RUN: dict[str, Any] = {
     "color": "0.6",
     "linewidth": 0.8,
-    "marker": "o",
-    "markersize": 2.5,
+    "marker": ".",
+    "markersize": 5,
     "markevery": [-1],
     "zorder": 1,
 }
