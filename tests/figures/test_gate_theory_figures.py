@@ -92,9 +92,11 @@ def test_mean_field_flow_is_compared_with_training(results_of):
     medians = [cell.metrics["field_overlap"].sel(at)[0].median() for cell in cells]
     np.testing.assert_allclose(points(cosines, "|")[:, 0], medians)
     dots = [line.get_xydata() for line in cosines.lines if line.get_marker() == "o"]
-    for shown, cell in zip(dots, cells, strict=True):
-        np.testing.assert_allclose(shown[:, 0], cell.metrics["field_overlap"].sel(at)[0])
-        assert len(set(shown[:, 1])) == 1
+    rows = points(cosines, "|")[:, 1]
+    for shown, cell, row in zip(dots, cells, rows, strict=True):
+        runs = np.sort(cell.metrics["field_overlap"].sel(at)[0])
+        np.testing.assert_allclose(shown[:, 0], runs)
+        assert (np.abs(shown[:, 1] - row) < 0.5).all()
 
 
 def test_the_typical_field_and_its_flow_are_moved_together(results_of):
@@ -155,7 +157,7 @@ def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):
     (shown,) = (line.get_ydata() for line in ax.lines if line.get_marker() == "s")
     np.testing.assert_allclose(shown, means(cell, "refresh_localised_share"))
     assert points(ax, "D")[0, 1] == pytest.approx(float(means(cell, "localised_share")))
-    runs = np.array([line.get_ydata() for line in ax.lines if line.get_marker() == "None"]).T
+    runs = np.array([line.get_ydata() for line in ax.lines if line.get_marker() == "."]).T
     refreshed = cell.metrics["refresh_localised_share"][0].transpose("refreshes", "seed")
     np.testing.assert_allclose(runs[:-1], refreshed)
     np.testing.assert_allclose(runs[-1], cell.metrics["localised_share"][0])
@@ -199,7 +201,8 @@ def test_losses_and_weights_are_compared_with_closed_forms(results_of):
         )
         for index in np.flatnonzero(np.isfinite(means(slow, "corrected_error"))):
             dots, crosses = (
-                shown[shown[:, 1] == row, 0] for shown in (points(rows, "o"), points(rows, "x"))
+                shown[np.abs(shown[:, 1] - row) < 0.5, 0]
+                for shown in (points(rows, "o"), points(rows, "x"))
             )
             np.testing.assert_allclose(
                 dots, [means(cell, "corrected_error")[index] for cell in cells]

@@ -120,8 +120,6 @@ PAPER = {"color": "0.35", "linestyle": (0, (1, 1.3)), "linewidth": 1.1, "zorder"
 """Statements of a paper that theory contradicts; the label names the authors."""
 GUIDE = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
 """Guides and baselines that are not theory of the data: slopes, y = x, limits."""
-ROWS = 12
-"""Number of rows of a beeswarm."""
 OFF_AXIS = {"marker": "v", "markerfacecolor": "white"}
 """Marker of a value beyond the axis, drawn on the edge; other properties are the series' own."""
 with rc_context():
@@ -263,13 +261,10 @@ def point_series(
 def single_runs(
     ax: Axes, x: int | float, values: xr.DataArray, spread: float, **dots: Any
 ) -> float:
-    """A dot for each value, and a bar at the median.
-
-    Dots of nearly equal values are side by side around the middle of the column (a beeswarm), in an
-    order that depends on the values alone.
+    """A dot for each value, beside those that it would hide (`swarm`), and a bar at the median.
 
     Args:
-        ax: axes to draw on, with their final scale along y.
+        ax: axes to draw on, with their final scale and limits along y.
         x: position of the column.
         values: of any dimensions.
         spread: half the width of the column.
@@ -281,33 +276,50 @@ def single_runs(
     ascending = np.sort(values.values[np.isfinite(values.values)], axis=None)
     if not len(ascending):
         return np.nan
-    heights = np.log(ascending) if ax.get_yscale() == "log" else ascending
-    ax.plot(x + swarm(heights, spread), ascending, linestyle="", **dots)
+    swarm(ax, x, ascending, spread, **dots)
     median = float(np.median(ascending))
     half = spread + 0.05
     ax.plot([x - half, x + half], [median, median], color="0.2", linewidth=1.2)
     return median
 
 
-def swarm(ascending: Float[np.ndarray, " value"], spread: float) -> Float[np.ndarray, " value"]:
-    """Positions across a column at which dots of nearly equal values do not hide one another.
+def swarm(
+    ax: Axes,
+    x: int | float,
+    ascending: Float[np.ndarray, " value"],
+    spread: float,
+    across: bool = False,
+    **dots: Any,
+) -> None:
+    """Dots of a column, beside each other where one would hide another (a beeswarm).
 
-    Values within one of `ROWS` equal steps of their range share a row, and stand around its middle
-    with equal gaps.
+    Dots nearer to each other than their size stand side by side around the middle of the column, in
+    an order that depends on their values alone. The dots that need most places fill its width.
 
     Args:
+        ax: axes to draw on, with their final scale and limits along the values.
+        x: position of the column.
         ascending: sorted values, at least one.
-        spread: half the width of the column, which the fullest row takes.
+        spread: half the width of the column.
+        across: values run along x, in row `x`.
+        dots: properties of the dots.
     """
-    size = np.ptp(ascending)
-    steps = np.floor((ascending - ascending[0]) / size * ROWS) if size else np.zeros(len(ascending))
-    positions = np.zeros(len(ascending))
-    rows = [np.flatnonzero(steps == step) for step in np.unique(steps)]
-    widest = max(map(len, rows))
-    for row in rows:
-        places = np.arange(len(row)) - (len(row) - 1) / 2
-        positions[row] = spread * places / max((widest - 1) / 2, 1)
-    return positions
+    along, aside = (0, 1) if across else (1, 0)
+    at = np.full((len(ascending), 2), float(x))
+    at[:, along] = ascending
+    (line,) = ax.plot(*at.T, linestyle="", **dots)
+    size = line.get_markersize()
+    ax.autoscale_view()  # limits that are not set take in the dots
+    values = ax.transData.transform(at)[:, along] * 72 / ax.figure.dpi  # in points, as `size`
+    places = np.zeros(len(at))
+    nearest_first = sorted(range(-len(at), len(at)), key=abs)
+    for dot, value in enumerate(values):
+        taken = places[:dot][abs(value - values[:dot]) < size]
+        places[dot] = next(place for place in nearest_first if place not in taken)
+    for group in np.split(np.arange(len(at)), np.flatnonzero(abs(np.diff(values)) >= size) + 1):
+        places[group] -= (places[group].min() + places[group].max()) / 2
+    at[:, aside] += spread * places / max(abs(places).max(), 1)
+    line.set_data(*at.T)
 
 
 def heat(

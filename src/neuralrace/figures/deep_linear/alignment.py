@@ -161,6 +161,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         "last two\nmodes": "overlap_of_others",
         "end": "final_overlap",
     }
+    ax.update_datalim([(0, 0)])
     for column, metric in enumerate(columns.values()):
         values = cell.get("metrics", metric).isel(init_scale=0)
         style.single_runs(ax, column, values, 0.3, **RUN)

@@ -79,6 +79,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     From balance that of the solution is rounding error, far below the axis.
     """
     cells = _cells(results)
+    ax.set(yscale="log", ylim=(LEAST, 0.1), ylabel="largest gap to flow / initial loss")
     for column, cell in enumerate(cells):
         solution = cell.get("metrics", "approximation_error", solution="exact").isel(init_scale=0)
         descent = cell.get("metrics", "discretisation_error").isel(init_scale=0)
@@ -93,7 +94,6 @@ def panel_b(results: Results, ax: Axes) -> None:
                     "rounding\nerror", (x, low), (0, 6), textcoords="offset points",
                     ha="center", color=SOLUTION["color"], fontsize=6.5,
                 )  # fmt: skip
-    ax.set(yscale="log", ylim=(LEAST, 0.1), ylabel="largest gap to flow / initial loss")
     ax.set_xlabel("imbalance of the start")
     style.named_columns(ax, [f"{cell.spec.init.imbalance:g}" for cell in cells])
     ax.set_title("The solution's error grows with imbalance")

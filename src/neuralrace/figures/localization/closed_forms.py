@@ -42,8 +42,8 @@ PRINTED: dict[str, Any] = {
     "markeredgewidth": 1.3,
 }
 """Marker of equations as printed in the notes."""
-SIZES = (3.0, 4.5, 6.0)
-"""Sizes of markers by learning rate, the smallest first."""
+SIZES = {3.0: -0.2, 4.5: 0.0, 6.0: 0.2}
+"""Sizes of markers by learning rate, the smallest first, and their places in a row."""
 
 
 @Figure(
@@ -96,9 +96,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     ax = style.named_rows(ax, [f"  {name.lower()}, eq. {equation}" for name, equation in rows])
     for row, (name, equation) in enumerate(rows):
         ax.axhline(row, color="0.92", linewidth=0.6, zorder=0)
-        for size, cell in zip(SIZES, schemes[name], strict=False):
+        for (size, shift), cell in zip(SIZES.items(), schemes[name], strict=False):
             distance = metric(cell, "corrected_error").sel(equation=equation)
-            style.points(ax, row, distance, across=True, **DOT | {"markersize": size})
+            style.points(ax, row + shift, distance, across=True, **DOT | {"markersize": size})
         distance = metric(schemes[name][0], "written_error").sel(equation=equation)
         style.points(ax, row, distance, across=True, **PRINTED)
     ax.set(xscale="log", xlim=(1e-5, 3), xlabel="relative distance of weights at the end")

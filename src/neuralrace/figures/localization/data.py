@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.legend_handler import HandlerTuple
 from scipy.stats import norm
 
 from neuralrace.datasets.base import Mixture
@@ -114,17 +116,15 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Mean products of inputs by distance, at the higher gain (full) and the lower (hollow)."""
-    cells = [results.cells(name)[0] for name in ("relu", "relu_low_gain")]
-    for cell, fill in zip(cells, ("full", "none"), strict=True):
+    names: dict[str, tuple[Artist, ...]] = {}
+    for name, fill in (("relu", "full"), ("relu_low_gain", "none")):
+        cell = results.cells(name)[0]
         _moments(cell, ax, fillstyle=fill)
-    marks = {"color": "0.3", "linestyle": "", "marker": "o"}
-    ax.legend(
-        handles=[
-            style.handle(f"{name}: {marginal_name(cell)}", fillstyle=fill, **marks)
-            for cell, fill, name in zip(cells, ("full", "none"), ("full", "hollow"), strict=True)
-        ],
-        loc="upper right",
-    )
+        names[marginal_name(cell)] = tuple(
+            style.handle("", linestyle="", fillstyle=fill, **props) for props in SAMPLES
+        )
+    side_by_side = {tuple: HandlerTuple(ndivide=None)}
+    ax.legend(names.values(), names.keys(), handler_map=side_by_side, loc="upper right")
     ax.set_title("Both gains: similar moments")
 
 

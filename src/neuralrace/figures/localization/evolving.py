@@ -27,8 +27,15 @@ MARKS: tuple[dict[str, Any], ...] = (
 )
 """Markers of trainings, the shortest first; a smaller run may have fewer trainings."""
 NETWORK = style.COLOURS["relu"]
-RUN: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
-"""Line of the runs from one seed."""
+RUN: dict[str, Any] = {
+    "color": "0.6",
+    "linewidth": 0.8,
+    "marker": ".",
+    "markersize": 5,
+    "markevery": [-1],
+    "zorder": 1,
+}
+"""Line of the runs from one seed, with a dot for the ReLU network at its end."""
 
 
 @Figure(

@@ -84,7 +84,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     bar = ax.figure.colorbar(
         image, ax=axes, aspect=30, shrink=0.8, label="size of entry over the largest"
     )
-    bar.set_ticks(range(-DECADES, 1), labels=[f"$10^{{{n}}}$" for n in range(-DECADES, 1)])
+    lowest, *others = (f"$10^{{{n}}}$" for n in range(-DECADES, 1))
+    bar.set_ticks(range(-DECADES, 1), labels=[rf"$\leq$ {lowest}", *others])
     ax.set_title("Joint frequencies (framed) diagonalise all but half-spaces")
 
 

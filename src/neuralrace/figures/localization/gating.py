@@ -33,7 +33,13 @@ SAMPLES = 60
 OTHER: dict[str, Any] = {"color": style.COLOURS["gated"], "marker": "o", "markersize": 4.5}
 TILING: dict[str, Any] = OTHER | {"marker": "s", "markerfacecolor": "white"}
 """Markers of tilings, of which one gate is open at a time, and of other gates."""
-DERIVED: dict[str, Any] = {"color": style.COLOURS["relu"], "marker": "*", "markersize": 6}
+DERIVED: dict[str, Any] = {
+    "color": style.COLOURS["relu"],
+    "marker": "*",
+    "markersize": 11,
+    "markeredgecolor": "white",
+    "markeredgewidth": 0.8,
+}
 """Marker of the gates of ReLU networks."""
 
 Gates = Float[np.ndarray, "pathway sample"]
@@ -105,8 +111,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     _logarithmic(ax.xaxis)
     ax.set(xlabel="loss on fresh samples", ylim=(len(shown) + len(relu) - 0.5, -0.5))
     ax.tick_params(axis="y", length=0)
-    at = {"ha": "right", "va": "top", "transform": ax.transAxes, "fontsize": 6.5}
-    ax.text(0.99, 0.97, "bars: range\nof samples", color=OTHER["color"], **at)
+    between = {"ha": "right", "va": "center", "transform": ax.get_yaxis_transform()}
+    ax.text(0.99, 0.5, "bars: range\nof samples", color=OTHER["color"], fontsize=6.5, **between)
 
 
 def panel_c(results: Results, ax: Axes) -> None:

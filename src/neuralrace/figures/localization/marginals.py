@@ -87,7 +87,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     for part, (kurtosis, cell) in zip(axes, shown, strict=True):
         field = final_fields(cell).isel(seed=0, unit=0).values
         draw_fields(part, centred(field[None]), color=COLOUR, linewidth=1.5)
-        part.set(ylim=(-0.5, 1.15), xticks=[], yticks=[0, 1])
+        part.set(ylim=(-0.5, 1.15), yticks=[0, 1])
+        part.tick_params(axis="x", labelbottom=part is axes[0])
         part.spines["left"].set_visible(part is axes[0])
         part.tick_params(axis="y", length=0)
         number = f"{kurtosis:.1f}".replace("-", "\N{MINUS SIGN}")
@@ -101,7 +102,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     """Share of units that are localised, by excess kurtosis; bars are ranges over seeds."""
     main, *_ = _draw(ax, results, "localised_share")
     main.set(ylabel="share of localised units", ylim=(-0.05, 1.1), yticks=[0, 0.5, 1])
-    ax.set_title("Only strongly negative kurtosis localises")
+    ax.set_title("Most units localise only at strongly negative kurtosis")
 
 
 def panel_c(results: Results, ax: Axes) -> None:

@@ -40,8 +40,15 @@ MARKS = {
     "training, range of runs": TRAINING | {"linestyle": "-", "linewidth": 0.8},
     "flow": FLOW | {"linestyle": ""},
 }
-RUN = {"color": COLOUR, "alpha": 0.6, "markeredgewidth": 0, "clip_on": False}
-MEDIAN = {"color": "0.2", "marker": "|", "markersize": 9, "markeredgewidth": 1.5}
+RUN = {
+    "color": COLOUR,
+    "alpha": 0.6,
+    "marker": "o",
+    "markersize": 3,
+    "markeredgewidth": 0,
+    "clip_on": False,
+}
+MEDIAN = {"color": "0.2", "marker": "|", "markersize": 13, "markeredgewidth": 1.5}
 """Marks of cosines of single runs, and of their median."""
 ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
 """Place of the legend of a panel with rows."""
@@ -53,8 +60,8 @@ SATURATING = 1
 
 @Figure(
     layout="aaaab;cccdd",
-    height=4.4,
-    heights=(1.0, 1.2),
+    height=4.8,
+    heights=(1.0, 1.45),
     cf={"a": "sec. 2.2"},
     reads={
         "one_unit prediction": {
@@ -82,7 +89,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     """
     ax.set_title(r"One unit: the flow predicts best if $\xi_1 > \xi_2$")
     cells = [cell for cell in results.cells("one_unit") if not 0 < _gain(cell) < SATURATING]
-    parts = style.split(ax, 1, len(cells))[0]
+    parts = style.split(ax, 1, len(cells), sharey=True)[0]
     for part, cell in zip(parts, cells, strict=True):
         cosine = metric(cell, "field_overlap", solution="mean_field")
         localised = metric(cell, "localised_share")
@@ -125,17 +132,22 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Cosine of the field of each run with that of the flow, mean over the units of a network."""
+    """Cosine of the field of each run with that of the flow, mean over the units of a network.
+
+    Runs of nearly the same cosine stand above each other.
+    """
     ax.set_title(r"One unit: fields agree less if $\xi_1 < \xi_2$")
     cells = _cells(results)
     rows = _rows(ax, [""] * len(cells))
+    rows.set(xlim=(-0.04, 1.04), xticks=[0, 0.5, 1], xlabel="cosine of trained field and flow")
     for row, cell in zip(_places(cells), cells, strict=True):
         cosine = metric(cell, "field_overlap", solution="mean_field")
-        rows.plot(cosine, np.full(cosine.size, row), "o", **RUN)
-        rows.plot([float(cosine.median())], [row], linestyle="", zorder=4, **MEDIAN)
-    rows.set(xlim=(-0.04, 1.04), xticks=[0, 0.5, 1], xlabel="cosine of trained field and flow")
+        runs = np.sort(cosine.dropna("seed"))
+        if runs.size:
+            style.swarm(rows, row, runs, 0.35, across=True, **RUN)
+        rows.plot([float(cosine.median())], [row], linestyle="", zorder=1, **MEDIAN)
     handles = [
-        style.handle("one run", linestyle="", marker="o", **RUN),
+        style.handle("one run", linestyle="", **RUN),
         style.handle("median", linestyle="", **MEDIAN),
     ]
     rows.legend(handles=handles, **ABOVE)
@@ -186,9 +198,7 @@ def _draw(ax: Axes, learned: Field, flow: Field) -> None:
     ax.axhline(0, color="0.8", linewidth=0.5, zorder=0)
     ax.plot(positions, learned, color=COLOUR, **style.SIMULATION)
     ax.plot(positions, flow, **style.THEORY)
-    lowest, highest = min(learned.min(), flow.min()), max(learned.max(), flow.max())
-    ax.set(xlim=(1, len(positions)), ylim=(min(-0.2, 1.1 * lowest), 1.1 * highest), yticks=[0, 1])
-    ax.set_xticks([1, len(positions)])
+    ax.set(xlim=(1, len(positions)), xticks=[1, len(positions)], yticks=[-1, 0, 1])
     ax.set_xlabel(POSITION_LABEL)
 
 

@@ -24,7 +24,12 @@ from neuralrace.results.cells import CellResults, Results
 COLOUR = frozen_gates.RELU["color"]
 UNITS = 4
 """Number of units that are drawn."""
-FROZEN: dict[str, Any] = {"color": style.COLOURS["gated"], "marker": "o", "markersize": 5.5}
+FROZEN: dict[str, Any] = {
+    "color": style.COLOURS["gated"],
+    "marker": "o",
+    "markersize": 5.5,
+    "clip_on": False,
+}
 """Markers of networks with frozen gates."""
 COSINE = 1.22
 """Place of the cosines, in widths of the axes."""

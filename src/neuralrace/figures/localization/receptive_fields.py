@@ -34,6 +34,7 @@ WAVE = 4
     layout="abc;ddd",
     height=4.4,
     heights=(3.0, 0.75),
+    widths=(1.0, 1.2, 0.85),
     cf={"a": "sec. 1", "b": "eq. 1", "c": "eq. 1", "d": "sec. 1"},
     reads={
         "relu": {
@@ -68,7 +69,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     """The same of sigmoid networks, which treat both orders alike."""
     _grid(ax, results.cells("sigmoid"))
-    ax.set_title(f"sigmoid, {marginal_name(results.cells('relu')[0])}: bumps in either order")
+    ax.set_title(f"sigmoid, {marginal_name(results.cells('relu')[0])}: bumps either way")
 
 
 def panel_d(results: Results, ax: Axes) -> None:

@@ -4,7 +4,7 @@ Columns are variants of the data: the values off and on the pulse, and whether h
 are inverted, with the two values exchanged. The notes name single pulses as their second kind of
 data, without a gain that would control how far fields localise, and do not say which variants do.
 By the measure of the other figures none does: the window of 90% of the energy is a third of the
-ring or less in hardly any unit. In one variant bumps stand on a background that holds too much of
+ring or less in no unit. In one variant bumps stand on a background that holds too much of
 the energy; they are beyond the noise of their spectrum. The spike in the middle of flat fields is
 made by moving the largest weight there: the same weights in random order have it, too.
 """
@@ -37,8 +37,8 @@ OUTLINE = {"edgecolor": "0.5", "linewidth": 0.6}
 """Edge of the box, without which its shade is that of the band in print."""
 SHARE = (10, 90)
 """Percentiles of weights between which the band is."""
-SPECTRUM = "× spectrum: concentration over that of noise of the same spectrum"
-"""What the numbers above fields are."""
+SPECTRUM = "× spectrum: concentration over that of noise of the same spectrum; frame: the most"
+"""What the numbers above fields are, and the frame."""
 SHUFFLED = {"color": "0.25", "linewidth": 0.8}
 """Line of weights in random order."""
 
@@ -95,9 +95,6 @@ def panel_a(results: Results, ax: Axes) -> None:
             _draw_fields(part, cell)
             if metric_mean(cell, "participation_ratio") == most:
                 part.spines[:].set(visible=True, linewidth=1.2)
-                plate = {"facecolor": "white", "linewidth": 0, "pad": 1}
-                part.text(0.5, -1.0, "more concentrated\nthan its spectrum", ha="center",
-                          bbox=plate, zorder=2.4, transform=part.get_yaxis_transform())  # fmt: skip
         row[0].set_ylabel(f"$y = 1$ for width {width_labels(order[0])[0]}:\nweight over largest")
         row[0].set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1])
     # Under the middle: with an even number of columns, below the gap.
@@ -106,7 +103,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     middle.set_xlabel(f"{POSITION_LABEL}\n{SPECTRUM}", x=1.06 if even else 0.5)
     localised = max(metric_mean(cell, "localised_share") for cell in cells)
     few = f"at most {localised:.0%} localise" if localised else "none localises"
-    ax.set_title(f"One variant is beyond its spectrum; {few}")
+    ax.set_title(f"One variant far exceeds its spectrum; {few}")
 
 
 def _orders(results: Results) -> dict[str, list[CellResults]]:

@@ -114,14 +114,13 @@ def panel_d(results: Results, ax: Axes) -> None:
     The gated network has 100 units in each layer of each pathway, the others 700 in each layer.
     """
     levels = results.cell("two_hidden").get("metrics", "level_time")["loss_level"].values[::2]
+    times = {name: metric(results.cell(name), "level_time") for name in NETWORKS}
+    off = {name: 100 * (time / time.mean("seed") - 1) for name, time in times.items()}
+    ax.update_datalim([(0, float(end)) for run in off.values() for end in (run.min(), run.max())])
     for offset, (name, (_, props)) in zip((-1, 0, 1), NETWORKS.items(), strict=True):
-        times = metric(results.cell(name), "level_time")
-        deviation = 100 * (times / times.mean("seed") - 1)
         for column, level in enumerate(levels):
-            x = column + 0.29 * offset
-            style.single_runs(
-                ax, x, deviation.sel(loss_level=level), SPREAD, markersize=2.5, **props
-            )
+            x, deviation = column + 0.29 * offset, off[name].sel(loss_level=level)
+            style.single_runs(ax, x, deviation, SPREAD, markersize=2.5, **props)
     ax.axhline(0, **style.GUIDE)
     style.named_columns(ax, [f"{level:g}" for level in levels])
     ax.set(xlabel="loss over initial loss", ylabel="time off the mean (%)")

@@ -119,15 +119,17 @@ def panel_b(results: Results, ax: Axes) -> None:
     part = style.named_rows(ax, [name for name, _ in rows])
     counts = [results.cells(name)[0].spec.dataset.count for name in SWEEPS]
     styles = dict(zip(counts, style.sequential_styles(len(counts), style.PURPLE), strict=True))
-    for row, (_, cells) in enumerate(rows):
+    needed: list[np.ndarray] = []
+    for _, cells in rows:
         numbers = [domains.partner_share(c) * c.spec.dataset.count for c in cells]
-        values = _values(cells, "transfer").transpose("seed", ...)
-        needed = np.array([_reached(numbers, run, domains.FOLLOWING) for run in values.values])
-        reached, median = np.sort(needed[np.isfinite(needed)]), float(np.median(needed))
+        runs = _values(cells, "transfer").transpose("seed", ...).values
+        needed.append(np.array([_reached(numbers, run, domains.FOLLOWING) for run in runs]))
+    part.update_datalim([(number, 0) for row in needed for number in row[np.isfinite(row)]])
+    for row, (_, cells) in enumerate(rows):
+        reached, median = np.sort(needed[row][np.isfinite(needed[row])]), np.median(needed[row])
         dots = styles[cells[0].spec.dataset.count] | {"markersize": 4.5, "markeredgewidth": 0}
         if reached.size:
-            ascending = row + style.swarm(reached, 0.2)
-            part.plot(reached, ascending, linestyle="", alpha=0.8, **dots)
+            style.swarm(part, row, reached, 0.2, across=True, alpha=0.8, **dots)
         if np.isfinite(median):
             part.plot([median, median], [row - 0.32, row + 0.32], color="0.2", linewidth=1.2)
             part.text(median, row - 0.37, f"{median:.1f}", ha="center")

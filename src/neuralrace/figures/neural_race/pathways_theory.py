@@ -82,6 +82,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ratio = cell.get("metrics", "half_time_over_theory", solution="routing_race")
     modes = style.mode_colours(cell.strength)
     values = ratio.isel(init_scale=0).sel(mode=list(modes))
+    ax.update_datalim([(1, float(end)) for end in (values.min(), values.max())])
     ax.axhline(1, **style.THEORY)
     style.note_at(ax, "theory", (0, 1), (3, -3), xycoords=ax.get_yaxis_transform(), va="top")
     corner: dict[str, Any] = {"xycoords": "axes fraction", "va": "top"}
