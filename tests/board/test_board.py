@@ -247,9 +247,9 @@ def test_numbers_on_the_board_agree_with_their_colours(error, text):
 @pytest.mark.parametrize(
     ("error", "start", "share", "marks"),
     [
-        (0.05, 0, "all settings", []),
-        (0.2, 0.2, "no setting", ["error ≥ 0.1 before training"]),
-        ([0.05, 0.05, 0.2], 0, "67% of settings", ["error of 0.1"]),
+        (0.05, 0, "6 of 6", []),
+        (0.2, 0.2, "0 of 6", ["error ≥ 0.1 before training"]),
+        ([0.05, 0.05, 0.2], 0, "4 of 6", ["holds / does not"]),
     ],
 )
 def test_a_map_counts_settings_and_names_marks_that_it_shows(
@@ -263,7 +263,7 @@ def test_a_map_counts_settings_and_names_marks_that_it_shows(
     )
     nodes = {"summary": small_board["summary"].to_dataset(), "linear_width": changed}
     figure = draw_map(xr.DataTree.from_dict(nodes), "exact")
-    assert figure.get_suptitle() == f"exact: holds at {share}"
+    assert figure.get_suptitle() == f"exact: holds at {share} settings"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == marks
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["10", "2"]
 

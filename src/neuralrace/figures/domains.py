@@ -151,7 +151,9 @@ def name_paper_share(ax: Axes, space: str = " ", height: float = 1) -> None:
         height: of the upper end of the name, as a share of the axis.
     """
     name = f"Saxe et al.:{space}{PAPER_SHARE:.0%}"
-    style.note_at(ax, name, (PAPER_SHARE, height), (4, -2), va="top", xycoords=ax.get_xaxis_transform())
+    style.note_at(
+        ax, name, (PAPER_SHARE, height), (4, -2), va="top", xycoords=ax.get_xaxis_transform()
+    )
 
 
 def draw_line(
