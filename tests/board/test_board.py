@@ -245,6 +245,20 @@ def test_numbers_on_the_board_agree_with_their_colours(error, text):
 
 
 @pytest.mark.parametrize(
+    ("errors", "title"),
+    [
+        ([[0.05], [0.051]], "Where theories predict the loss, one holds"),
+        ([[0.05], [0.14]], "One holds on 0% of tasks with theories"),
+        ([[0.05]], "Where theories predict the loss, one holds"),
+    ],
+)
+def test_a_theory_holds_on_a_task_where_its_whole_interval_is_below_a_tenth(errors, title):
+    cells = planned({"linear_one": TASK | {"seeds": len(errors)}})
+    figure = draw_board(board(scored(cells, errors)))
+    assert figure.axes[0].get_title(loc="left") == title
+
+
+@pytest.mark.parametrize(
     ("error", "start", "share", "marks"),
     [
         (0.05, 0, "6 of 6", []),

@@ -122,7 +122,7 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax.set_xlabel("tasks by family")
         # the whole interval; a single seed has none
         upper = loss.sel(statistic="high").fillna(table).values[~baseline]
-        held = (upper < GOOD).any(axis=0)[predicted.any(axis=0)]
+        held = np.any(upper < GOOD, axis=0)[predicted.any(axis=0)]
         title = "Where theories predict the loss, one holds"
         if not held.all():
             title = f"One holds on {held.mean():.0%} of tasks with theories"

@@ -82,8 +82,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         for at, runs in zip(x, values, strict=True):
             inside = runs.values[runs.values > LEAST]
             ax.plot([at] * inside.size, inside, **run, markeredgewidth=0)
-            if inside.size < runs.size:
-                ax.plot(at, LEAST, clip_on=False, **run | style.OFF_AXIS)
+            if (runs.values <= LEAST).any():
+                below: dict[str, Any] = run | style.OFF_AXIS
+                ax.plot(at, LEAST, clip_on=False, **below)
         medians = values.median("seed").values
         line: dict[str, Any] = {**props, "linewidth": 1.2}
         ax.plot(x, medians, **line)
