@@ -142,7 +142,7 @@ def draw_paper_share(ax: Axes) -> None:
     name_paper_share(ax)
 
 
-def name_paper_share(ax: Axes, space: str = " ", height: float = 1) -> None:
+def name_paper_share(ax: Axes, space: str = " ", height: int | float = 1) -> None:
     """The name of the line at the share that the paper names, on its right.
 
     Args:

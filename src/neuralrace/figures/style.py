@@ -342,7 +342,7 @@ def write_entry(
     at: tuple[int | float, int | float],
     value: float,
     text: str,
-    size: float = 6,
+    size: int | float = 6,
 ) -> None:
     """Small text on an entry of a matrix, in black or white, whichever has more contrast.
 
