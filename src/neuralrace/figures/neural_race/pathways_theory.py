@@ -143,10 +143,11 @@ def panel_d(results: Results, ax: Axes) -> None:
             share = (own / own.isel(time=-1)).mean("seed")
             line: dict[str, Any] = {"linewidth": 1.2} if layer else style.SIMULATION
             ax.plot(cell.flow_time, share, **props | line)
-            half = cell.flow_time.values[share.values >= 0.5][:1]
-            if layer and half.size:
-                text = f"mode\n{number}" if number == 1 else str(number)
-                style.note_at(ax, text, (float(half[0]), 0.5), va="center")
+            level = 0.95 - 0.1 * number  # each at its own height, as modes may be learned together
+            reached = cell.flow_time.values[share.values >= level][:1]
+            if layer and reached.size:
+                text = "mode\n1" if number == 1 else str(number)
+                style.note_at(ax, text, (float(reached[0]), level), va="center")
         # the last mode is the slowest
         at = float(cell.flow_time[early["time"]]), float(share[early])
         place = {"ha": "center", "va": "bottom" if up > 0 else "top"}
