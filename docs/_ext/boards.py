@@ -29,8 +29,8 @@ MAPS = (
     "Error of the loss, the largest over training and the mean over seeds, at each setting: an "
     "init scale and a value of the other axis. Dark is good; the solid line is around settings at "
     "which an entry *holds*, with an error below a tenth. At a cross, it misses the loss by a "
-    "tenth before the first step. Values to which an entry never applies are left out, and the "
-    "title counts the settings to which it applies."
+    "tenth before the first step. Only settings to which an entry applies are drawn, and counted "
+    "in the title."
 )
 CONTENTS = """\
 :::{toctree}

@@ -245,11 +245,25 @@ def test_numbers_on_the_board_agree_with_their_colours(error, text):
 
 
 @pytest.mark.parametrize(
+    ("errors", "title"),
+    [
+        ([[0.05], [0.051]], "Where theories predict the loss, one holds"),
+        ([[0.05], [0.14]], "One holds on 0% of tasks with theories"),
+        ([[0.05]], "Where theories predict the loss, one holds"),
+    ],
+)
+def test_a_theory_holds_on_a_task_where_its_whole_interval_is_below_a_tenth(errors, title):
+    cells = planned({"linear_one": TASK | {"seeds": len(errors)}})
+    figure = draw_board(board(scored(cells, errors)))
+    assert figure.axes[0].get_title(loc="left") == title
+
+
+@pytest.mark.parametrize(
     ("error", "start", "share", "marks"),
     [
-        (0.05, 0, "all settings", []),
-        (0.2, 0.2, "no setting", ["error ≥ 0.1 before training"]),
-        ([0.05, 0.05, 0.2], 0, "67% of settings", ["error of 0.1"]),
+        (0.05, 0, "6 of 6", []),
+        (0.2, 0.2, "0 of 6", ["error ≥ 0.1 before training"]),
+        ([0.05, 0.05, 0.2], 0, "4 of 6", ["holds / does not"]),
     ],
 )
 def test_a_map_counts_settings_and_names_marks_that_it_shows(
@@ -263,7 +277,7 @@ def test_a_map_counts_settings_and_names_marks_that_it_shows(
     )
     nodes = {"summary": small_board["summary"].to_dataset(), "linear_width": changed}
     figure = draw_map(xr.DataTree.from_dict(nodes), "exact")
-    assert figure.get_suptitle() == f"exact: holds at {share}"
+    assert figure.get_suptitle() == f"exact: holds at {share} settings"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == marks
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["10", "2"]
 

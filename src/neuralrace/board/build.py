@@ -21,7 +21,8 @@ VERSION = "1"
 SUMMARY = "summary"
 """Node of a board that has the scores of all tasks."""
 GOOD = 0.1
-"""A theory holds at a point of a task's grid where it misses the loss by less than this."""
+"""A theory holds at a point of a task's grid where it misses the loss by less than this, and on a
+task where the whole interval of its loss error is below it."""
 BASELINES = (
     *("flow", "gated_flow"),  # what remains of their error is that training makes finite steps
     *(name for name, entry in SOLUTIONS.items() if entry.declaration.baseline),

@@ -36,8 +36,9 @@ EXPLANATION = f"""\
 Each task is trained over a grid of init scales (factors on all initial weights) and one more axis,
 with several seeds. An entry *applies* to a point of the grid if its requirements are met there; it
 *holds* there if it misses the loss, at the worst time, by less than {GOOD:g} of the initial loss.
-A number is the median over the points to which an entry applies, then the mean over seeds, with its
-95% confidence interval.
+A number is the median over the points to which an entry applies, seed by seed, then the mean over
+seeds, with its 95% confidence interval. An entry holds *on a task* if the whole interval of its
+loss is below {GOOD:g}.
 
 - *Holds at* is the share of the whole grid; where an entry does not apply it does not hold. Rows
   are sorted by it.

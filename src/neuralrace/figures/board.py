@@ -32,6 +32,8 @@ WORDS = {
     "hidden": "hidden units",
 }
 """Words for parts of names of the configuration."""
+WIDEST = 3
+"""Letters of the longest number in the usual size."""
 ROW = 0.165
 """Height of a row of the board, in inches."""
 COLUMNS, LARGEST, FLAT = 3, 0.55, 0.8
@@ -59,18 +61,20 @@ with style.rc_context():
 
 
 def draw_board(board: xr.DataTree) -> Figure:
-    """Loss error of every entry on every task, the median over the task's grid.
+    """Loss error of every entry on every task: the median over the task's grid, mean over seeds.
 
     Dark is good. Light grey: the entry does not apply, or does not predict the loss; hatched where
     no theory does. Frames are around the theory with the least error on a task, and around runs
-    from other seeds that are closer than every theory. Rows of theories are in groups by the family
+    from other seeds that are closer than every theory. The title counts the tasks on which a theory
+    holds, as its whole interval is below a tenth. Rows of theories are in groups by the family
     of their first task. Numbers have as many decimals as it takes to tell their class.
 
     Args:
         board: result of `neuralrace.board.build.board`.
     """
-    loss = board[SUMMARY]["loss_error"].sel(statistic="mean").dropna("entry", how="all")
-    table = loss.transpose("entry", "task").sel(task=tasks_of(board))
+    scores = board[SUMMARY]["loss_error"].transpose("statistic", "entry", "task")
+    loss = scores.sel(task=tasks_of(board)).dropna("entry", how="all")
+    table = loss.sel(statistic="mean")
     entries = [str(name) for name in table["entry"].values]
     tasks = {name: board[name].attrs for name in map(str, table["task"].values)}
     baseline = np.array([name in BASELINES for name in entries])
@@ -85,7 +89,9 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax.set_facecolor(EMPTY.get_facecolor())
         for row, column in np.argwhere(np.isfinite(table.values)).tolist():
             error = float(table.values[row, column])
-            style.write_entry(ax, image, (row, column), min(error, LEVELS[-1]), _number(error))
+            text, shade = _number(error), min(error, LEVELS[-1])
+            size = 6 if len(text) <= WIDEST else 5  # clear of a frame
+            style.write_entry(ax, image, (row, column), shade, text, size)
         heads = ["held-out tasks" if a["held_out"] else _words(a["family"]) for a in tasks.values()]
         above = {"transform": ax.get_xaxis_transform(), "va": "bottom", "ha": "center"}
         for start, end in pairwise([-0.5, *_changes(heads), len(heads) - 0.5]):
@@ -114,14 +120,18 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax.tick_params(length=0)
         ax.set_ylabel("theories, and baselines below the thick line")
         ax.set_xlabel("tasks by family")
-        held = theories.min(axis=0)[predicted.any(axis=0)] < GOOD
+        # the whole interval; a single seed has none
+        upper = loss.sel(statistic="high").fillna(table).values[~baseline]
+        held = np.any(upper < GOOD, axis=0)[predicted.any(axis=0)]
         title = "Where theories predict the loss, one holds"
         if not held.all():
             title = f"One holds on {held.mean():.0%} of tasks with theories"
         ax.set_title(title, pad=13)
         figure.legend(handles=[*FRAMES, EMPTY, NO_THEORY], loc="outside lower left", ncols=2)
-        label = "largest loss error / initial loss, median over the settings of a task"
-        label += f"; a theory holds below {GOOD:g}"
+        label = (
+            "largest loss error / initial loss: median over settings of each seed, mean over seeds"
+        )
+        label += f"\n(a theory holds on a task if the whole 95% interval is below {GOOD:g})"
         _bar(figure, image, float(table.max()), label, ax=ax, aspect=60, pad=0.02)
     return figure
 
@@ -131,8 +141,8 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
 
     Dark is good; the solid line is around settings at which the entry holds. Where there is a
     cross, theory misses the loss by a tenth before the first step: no simulation is needed to see
-    it. Values of the axis to which the entry never applies are left out; the title tells the share
-    of all settings to which it applies.
+    it. Values of the axis to which the entry never applies are left out; the title counts the
+    settings to which it applies.
 
     Args:
         board: result of `neuralrace.board.build.board`.
@@ -166,9 +176,8 @@ def draw_map(board: xr.DataTree, entry: str) -> Figure:
         label = f"largest loss error / initial loss\n(holds below {GOOD:g})"
         _bar(figure, image, float(np.nanmax(errors)), label, cax=bar)
         bar.axvline(GOOD, **LIMIT)
-        held = float(np.mean(errors[np.isfinite(errors)] < GOOD))
-        share = {0.0: "no setting", 1.0: "all settings"}.get(held, f"{held:.0%} of settings")
-        title = f"{_words(entry)}: holds at {share}"
+        held, every = int((errors < GOOD).sum()), int(np.isfinite(errors).sum())
+        title = f"{_words(entry)}: holds at {held} of {every} settings"
         left, top = 0.1 / figure.get_figwidth(), 1 - 0.06 / figure.get_figheight()
         figure.suptitle(title, x=left, y=top, ha="left", va="top", fontsize=8)
     return figure
@@ -193,7 +202,11 @@ def _arrange(figure: Figure, axes: Sequence[Axes], bar: Axes, lines: int) -> tup
     widest = slot - BESIDE - 0.04
     cell = min(LARGEST, widest / max(across))
     heights = [FLAT * cell * max(up[i : i + columns]) for i in range(0, len(up), columns)]
-    tops = np.cumsum([ABOVE, *(height + BETWEEN for height in heights)]).tolist()
+    # scales are named below the lowest map of a column, and where the next one has others
+    scales = [[text.get_text() for text in ax.get_xticklabels()] for ax in axes]
+    named = [own != other for own, other in zip(scales, scales[columns:], strict=False)]
+    gaps = [BETWEEN + LINE * any(named[i : i + columns]) for i in range(0, len(up), columns)]
+    tops = np.cumsum([ABOVE, *map(sum, zip(heights, gaps, strict=True))]).tolist()
     beside = len(axes) % columns
     left, top = beside * slot + BESIDE, tops[-2] if beside else tops[-1]
     alone = columns > 1 and not beside
@@ -209,7 +222,7 @@ def _arrange(figure: Figure, axes: Sequence[Axes], bar: Axes, lines: int) -> tup
         row, column = divmod(number, columns)
         size = (cell * across[number], FLAT * cell * up[number])
         place(ax, column * slot + BESIDE, tops[row], *size)
-        if number + columns >= len(axes):
+        if number >= len(named) or named[number]:
             ax.set_xlabel("init scale")
     place(bar, left, top, widest, 0.1)
     return (legend_left - 0.25) / width, 1 - legend_top / height
@@ -313,6 +326,6 @@ def _outline(ax: Axes, errors: Float[np.ndarray, "row column"]) -> None:
     edges = [[(column + 0.5, row - 0.5), (column + 0.5, row + 0.5)] for row, column in across]
     edges += [[(column - 0.5, row + 0.5), (column + 0.5, row + 0.5)] for row, column in up]
     if edges:
-        limit = LineCollection(edges, label=f"error of {GOOD:g}", **LIMIT)
+        limit = LineCollection(edges, label="holds / does not", **LIMIT)
         limit.set_capstyle("projecting")
         ax.add_collection(limit)

@@ -142,10 +142,18 @@ def draw_paper_share(ax: Axes) -> None:
     name_paper_share(ax)
 
 
-def name_paper_share(ax: Axes, space: str = " ") -> None:
-    """The name of the line at the share that the paper names, on its right, on top."""
+def name_paper_share(ax: Axes, space: str = " ", height: int | float = 1) -> None:
+    """The name of the line at the share that the paper names, on its right.
+
+    Args:
+        ax: axes with the line.
+        space: between the authors and the share.
+        height: of the upper end of the name, as a share of the axis.
+    """
     name = f"Saxe et al.:{space}{PAPER_SHARE:.0%}"
-    style.note_at(ax, name, (PAPER_SHARE, 1), (4, -2), va="top", xycoords=ax.get_xaxis_transform())
+    style.note_at(
+        ax, name, (PAPER_SHARE, height), (4, -2), va="top", xycoords=ax.get_xaxis_transform()
+    )
 
 
 def draw_line(

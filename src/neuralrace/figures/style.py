@@ -349,7 +349,12 @@ def heat(
 
 
 def write_entry(
-    ax: Axes, image: AxesImage, at: tuple[int | float, int | float], value: float, text: str
+    ax: Axes,
+    image: AxesImage,
+    at: tuple[int | float, int | float],
+    value: float,
+    text: str,
+    size: int | float = 6,
 ) -> None:
     """Small text on an entry of a matrix, in black or white, whichever has more contrast.
 
@@ -359,11 +364,12 @@ def write_entry(
         at: row and column of the entry, or of the middle of several.
         value: the entry, which sets its colour.
         text: the text.
+        size: of the font in points.
     """
     red, green, blue, _ = image.to_rgba(np.array([value]))[0].tolist()
     ink = max(("black", "white"), key=lambda ink: contrast(ink, (red, green, blue)))
     row, column = at
-    ax.text(column, row, text, color=ink, fontsize=6, ha="center", va="center")
+    ax.text(column, row, text, color=ink, fontsize=size, ha="center", va="center")
 
 
 def note(ax: Axes, text: str, corner: str = "upper right", **props: Any) -> None:

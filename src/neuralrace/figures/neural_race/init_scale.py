@@ -35,7 +35,7 @@ SCALE = r"init scale $\sigma_0$"
 @Figure(
     layout="aabbcc;dddeee",
     height=4.8,
-    widths=(1.05, 1.05, 0.85, 1.25, 1.1, 1.1),
+    widths=(1.05, 1.05, 1.1, 1.0, 1.1, 1.1),
     cf={"a": "Fig. 6a", "b": "Fig. 6b", "d": "Fig. 6c", "e": "Fig. 6d"},
     reads={
         "init_scale": {
@@ -137,8 +137,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     """Outputs of all pairs of domains, trained ones within the lines; numbers are relative errors
     of untrained pairs. Values beyond the range of the targets have its end colours.
     """
-    bar = {"label": "output (framed: trained pairs)", "extend": "both"}
-    _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", "untrained error", bar)
+    bar = {"label": "output (trained pairs framed, errors of the others)", "extend": "both"}
+    _draw_maps(results, ax, domains.draw_outputs, "final_untrained_error", "error", bar)
     ax.set_title("Large weights answer trained pairs alone")
 
 

@@ -127,13 +127,12 @@ def panel_b(results: Results, ax: Axes) -> None:
 
 
 def panel_c(results: Results, ax: Axes) -> None:
-    """Share of the images that are misclassified, in the same runs."""
+    """Share of the images that are misclassified, in the same runs, below those of panel b."""
     parts = _parts(results, ax)
     first = parts[0][0]
     for part, cells in parts:
         draw_pairs(part, misclassified, cells)
         frame_shares(part, cells[0], named=part is first)
-        part.set_title(_set_name(cells[0]), loc="center")
     first.set_ylabel("share misclassified")
     parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$ (bars: ranges)")
     ax.set_title("Untrained pairs then classify images as well")

@@ -79,7 +79,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         frame_shares(part, _baseline(results), named=part is parts[0])
         part.set_title(name, loc="center")
         part.set_xlabel("trained share of pairs, $K/M$")
-    domains.name_paper_share(parts[0])
+    domains.name_paper_share(parts[0], height=0.6)
     ax.set_title("With half of the pairs, transfer is complete")
 
 

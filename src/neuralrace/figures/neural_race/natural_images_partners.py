@@ -35,7 +35,7 @@ ROWS = (
     ("images_small_init", "band", "10 domains, band,\ninit scale 0.01"),
 )
 """Experiments, masks and names of rows."""
-LEAST = -0.4
+LEAST = -0.5
 """Lower end of the axis of explained power, negative where answers are worse than zero."""
 SHARES = (0.08, 0.62)
 """Ends of the axis of shares; all lines have come to 1 on the right."""
@@ -67,8 +67,8 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Power that untrained pairs explain over what trained ones do, against the share of output
     domains that are trained, in bands: single runs, with medians joined, side by side. Open
-    triangles are medians below the axis, of answers worse than zero; lines to them leave it.
-    Dotted: the 40% of the source.
+    triangles are values below the axis, of answers worse than zero: large ones medians, whose lines
+    leave the axis, small ones runs. Dotted: the 40% of the source.
     """
     styles = style.sequential_styles(len(SWEEPS), style.PURPLE)
     for place, ((name, (end, height)), props) in enumerate(
@@ -80,7 +80,11 @@ def panel_a(results: Results, ax: Axes) -> None:
         x = [share + SHIFT * (place - 1) for share in shares]
         run: dict[str, Any] = {**props, "linestyle": "", "markersize": 2.8, "alpha": 0.5}
         for at, runs in zip(x, values, strict=True):
-            ax.plot([at] * runs.size, runs, **run, markeredgewidth=0)
+            inside = runs.values[runs.values > LEAST]
+            ax.plot([at] * inside.size, inside, **run, markeredgewidth=0)
+            if (runs.values <= LEAST).any():
+                below: dict[str, Any] = run | style.OFF_AXIS
+                ax.plot(at, LEAST, clip_on=False, **below)
         medians = values.median("seed").values
         line: dict[str, Any] = {**props, "linewidth": 1.2}
         ax.plot(x, medians, **line)
@@ -94,7 +98,7 @@ def panel_a(results: Results, ax: Axes) -> None:
         shift = 7 if end == "left" else -5, 0
         ax.annotate(text, at, shift, color=props["color"], **beside)
     ax.axhline(domains.FOLLOWING, **style.GUIDE)
-    style.note_at(ax, "nine tenths", (SHARES[0], domains.FOLLOWING), (3, 2))
+    style.note_at(ax, "nine tenths of power", (SHARES[0], domains.FOLLOWING), (3, 2))
     ax.axvline(domains.PAPER_SHARE, **style.PAPER)
     name = f"Saxe et al.: {domains.PAPER_SHARE:.0%}"
     style.note_at(ax, name, (domains.PAPER_SHARE, LEAST), (4, 3))
@@ -105,7 +109,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set_xlabel("trained share of output domains, $K/M$")
     ax.set_ylabel("explained power,\nuntrained over trained")
     ax.set(xlim=SHARES, ylim=(LEAST, 1.08))
-    ax.set_yticks([0, 0.5, 1])
+    ax.set_yticks([LEAST, 0, 0.5, 1])
     ax.set_title("With more domains a smaller share suffices")
 
 
@@ -138,7 +142,7 @@ def panel_b(results: Results, ax: Axes) -> None:
         "trained output domains, $K$, for\nnine tenths of the trained accuracy\n"
         "above chance (bars: medians of runs)"
     )
-    ax.set_title("Random masks and small weights need fewer")
+    ax.set_title("Random masks and small weights need fewer domains")
 
 
 def _cells(results: Results, experiment: str, mask: str) -> list[CellResults]:

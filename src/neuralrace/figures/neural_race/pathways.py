@@ -90,6 +90,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     diagrams.draw_network(
         ax, graph, {shown: style.COLOURS["gated"]}, gates, labels, units=3, shape=1.6
     )
+    below: dict[str, Any] = {"xycoords": "axes fraction", "ha": "center"}
+    style.note_at(ax, "dotted: closed", (0.5, 0.2), (0, 0), **below)
     ax.set_title("Gates open one input and one output")
 
 
@@ -186,12 +188,12 @@ def panel_e(results: Results, ax: Axes) -> None:
     ends = simulated.isel(time=-1).sel(singular_mode=modes).mean("seed")
     root, last = rf"$\sqrt{{{size}}}$", float(cell.flow_time[-1])
     ax.plot([EXPECTED_AT * last] * len(modes), ends.isel(layer=0) * size**0.5, **EXPECTED)
-    ax.plot([], [], **EXPECTED, label=f"{root} times input")
+    ax.plot([], [], **EXPECTED, label=f"{root} = {size**0.5:.2f} times input")
     ax.set(xlabel=style.FLOW_TIME, xlim=(0, last))
     ax.set(ylabel="singular value", ylim=(0, 1.25 * float(simulated.max())))
     ratio = float(cell.get("metrics", "hidden_over_input_over_sqrt_m").mean()) * size**0.5
     ax.locator_params(axis="y", nbins=6)  # whatever the height, which the layout changes
-    text = f"hidden: {ratio:.2f} times input ({root} = {size**0.5:.2f})"
+    text = f"hidden: {ratio:.2f} times input"
     right: dict[str, Any] = {"ha": "right", "color": domains.LAYERS["hidden matrix"]["color"]}
     style.note_at(ax, text, (1, 1), (0, -1), xycoords="axes fraction", va="top", **right)
     for name, up in (("output matrices", 4), ("input matrices", 13)):
@@ -199,7 +201,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         right["color"] = domains.LAYERS[name]["color"]
         style.note_at(ax, text, (1, 0), (-2, up), xycoords="axes fraction", **right)
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.95))
-    ax.set_title(f"Hidden values are {root} times as large")
+    ax.set_title(f"Hidden values are {root} times the input's")
 
 
 def panel_f(results: Results, ax: Axes) -> None:

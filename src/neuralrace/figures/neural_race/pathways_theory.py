@@ -66,6 +66,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ]
     same = float(_distance(results.cell("pathways_decoupled"), "reduction_descent").max())
     text = (
+        "decoupled start (b to d: random ones):\n"
         f"distance $\\propto$ step$^{{{style.log_slope([*map(_step, finer)], means):.2f}}}$\n"
         "with equal steps, network\n"
         f"and reduction {'coincide' if same < ROUNDING else f'differ by {same:.0e}'}"
@@ -138,11 +139,16 @@ def panel_d(results: Results, ax: Axes) -> None:
     early = {"time": 3 * values.sizes["time"] // 8}
     for layer, (name, up) in enumerate({"input matrices": 5, "hidden matrix": -5}.items()):
         props = domains.LAYERS[name]
-        for mode in style.mode_colours(cell.strength):
+        for number, mode in enumerate(style.mode_colours(cell.strength), start=1):
             own = values.isel(layer=layer).sel(singular_mode=mode)
             share = (own / own.isel(time=-1)).mean("seed")
             line: dict[str, Any] = {"linewidth": 1.2} if layer else style.SIMULATION
             ax.plot(cell.flow_time, share, **props | line)
+            level = 0.95 - 0.1 * number  # each at its own height, as modes may be learned together
+            reached = cell.flow_time.values[share.values >= level][:1]
+            if layer and reached.size:
+                text = "mode\n1" if number == 1 else str(number)
+                style.note_at(ax, text, (float(reached[0]), level), va="center")
         # the last mode is the slowest
         at = float(cell.flow_time[early["time"]]), float(share[early])
         place = {"ha": "center", "va": "bottom" if up > 0 else "top"}
@@ -152,7 +158,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     faster = float(cell.get("metrics", "hidden_over_input_speed").mean())
     count = cell.spec.dataset.count
     root = rf"$\sqrt{{{count}}}$ = {count**0.5:.2f}"
-    text = f"hidden values grow\n{faster:.2f} times as fast\n({root})"
+    text = f"before scaling,\nhidden values grow\n{faster:.2f} times as fast\n({root})"
     ax.text(0.97, 0.06, text, transform=ax.transAxes, ha="right", fontsize=6.5)
     ax.set_title("Layers are half-way at the same time")
 

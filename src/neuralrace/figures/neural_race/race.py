@@ -60,6 +60,8 @@ def panel_a(results: Results, ax: Axes) -> None:
     for part, size in zip(style.split(ax, 1, len(sizes))[0], sizes, strict=True):
         draw_network(part, cells, DRAWN, size, units=2 if size == 1 else 3, shape=1.25)
         part.set_title(f"$P$ = {size**2}{': all' if size == DRAWN else ''}", loc="center")
+    text = f"{DRAWN} domains drawn; {cells[0].domains.count} below"
+    style.note_at(ax, text, (1, 1), (0, 4), xycoords="axes fraction", ha="right")
     ax.set_title("Pathways for one pair, groups, or all pairs")
 
 
@@ -111,10 +113,11 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def _name(cell: CellResults) -> str:
-    """Number P, and the hidden over the input singular value at the end."""
+    """Number P, whether that is all, and the hidden over the input singular value at the end."""
     share = cell.get("metrics", "hidden_over_input_over_sqrt_m").isel(init_scale=0, mode=0)
     ratio = float(share.mean() * sharing(cell) ** 0.25)
-    return f"$P$ = {sharing(cell)}\n{ratio:.2f} × input"
+    every = ": all" * (sharing(cell) == cell.domains.count**2)
+    return f"$P$ = {sharing(cell)}{every}\n{ratio:.2f} × input"
 
 
 def _half(cell: CellResults) -> xr.DataArray:

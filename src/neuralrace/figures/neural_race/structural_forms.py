@@ -25,8 +25,8 @@ from neuralrace.results.cells import CellResults, Results
 
 STEPS = 300
 """Steps of multidimensional scaling."""
-SETTLED = 100
-"""Flow time by which all but the slowest modes are learned, where panel e ends."""
+SHOWN = 100
+"""Flow time at which columns of panel e end, or later if modes are learned later."""
 
 
 @Figure(
@@ -48,8 +48,8 @@ SETTLED = 100
     },
 )
 def legend(results: Results) -> style.Handles:
-    """Theory."""
-    return [style.handle("closed form", **style.THEORY)]
+    """Theory, and bands."""
+    return [style.handle("closed form", **style.THEORY), style.BAND]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
@@ -108,8 +108,8 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 def panel_e(results: Results, ax: Axes) -> None:
     """Strength of the modes over time, dark to light from the strongest; equal modes are one line,
-    their mean. Lines are means over runs, whose range is narrower than most lines. The number
-    is the largest distance of a half time from the closed form's, a mean over runs.
+    their mean. Lines are means over runs, bands their ranges. The number is the largest distance of
+    a half time from the closed form's, a mean over runs.
     """
     cells = _by_form(results)
     axes = style.split(ax, 1, len(cells), sharey=True)[0]
@@ -123,7 +123,9 @@ def panel_e(results: Results, ax: Axes) -> None:
             style.over_seeds(part, cell.flow_time, modes.isel(mode=group).mean("mode"), **props)
             mean = closed.isel(mode=group).mean(["mode", "seed"])
             part.plot(cell.flow_time, mean, **style.THEORY)
-        part.set(xlabel=r"flow time ($\tau$)", xlim=(0, min(SETTLED, float(cell.flow_time[-1]))))
+        settled = style.settling_time(modes.mean("seed"), cell.flow_time)
+        end = min(max(SHOWN, settled), float(cell.flow_time[-1]))
+        part.set(xlabel=r"flow time ($\tau$)", xlim=(0, end))
         part.tick_params(labelleft=column == 0)
     axes[0].set(ylabel="strength", ylim=(0, None))
     off = max(

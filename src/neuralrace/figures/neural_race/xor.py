@@ -158,7 +158,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     style.note_at(ax, "slope 1", (middle, off[-1] * middle / rates[-1]), (12, 0), va="top")
     style.loglog(ax, rates)
     ax.set(xlabel="learning rate", ylabel="largest distance (initial loss)")
-    order = f"unfitted theory (ten runs each): order {style.log_slope(rates, off):.2f}"
+    order = f"unfitted theory (ten runs coincide): order {style.log_slope(rates, off):.2f}"
     handles = [(order, UNFITTED), ("theory with fitted start (ten runs)", FITTED)]
     marks = [style.handle(name, linestyle="", **props) for name, props in handles]
     ax.legend(handles=marks, loc="upper left")

@@ -73,8 +73,11 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.axvline(learned_scale(cells[0]), **style.THEORY)
     ax.axhline(SMALL, **style.GUIDE)
     style.note_at(ax, f"error {SMALL:g}", (0, SMALL), (3, 2))
+    runs = cells[0].get("metrics", "final_untrained_error").sizes["seed"]
     corner = {"xycoords": "axes fraction", "ha": "right"}
-    style.note_at(ax, f"lines: $K$ = 1 to {len(shares)}", (1, 0), (-3, 4), **corner)
+    style.note_at(
+        ax, f"lines: $K$ = 1 to {len(shares)}\n(medians of\n{runs} runs)", (1, 0), (-3, 4), **corner
+    )
     ax.set(yscale="log", xlabel=SCALE, ylabel="error on untrained pairs")
     ax.set_xlim(0, float(table["y"][-1]))
     ax.set_ylim(LEAST, 3)
