@@ -248,7 +248,7 @@ def test_numbers_on_the_board_agree_with_their_colours(error, text):
     ("errors", "title"),
     [
         ([[0.05], [0.051]], "Where theories predict the loss, one holds"),
-        ([[0.05], [0.14]], "One holds on 0% of tasks with theories"),
+        ([[0.05], [0.14]], "Theory holds on 0% of tasks with theories"),
         ([[0.05]], "Where theories predict the loss, one holds"),
     ],
 )

@@ -47,11 +47,13 @@ with style.rc_context():
     EMPTY = Patch(facecolor="0.94", label="does not apply, or predicts no loss", linewidth=0)
     BEST: dict[str, Any] = {"fill": False, "linewidth": 1.6, "zorder": 4, "clip_on": False}
     BEST |= maps.HALO
+    UNSURE: dict[str, Any] = BEST | {"linestyle": (0, (1.2, 0.8))}
     CLOSER: dict[str, Any] = BEST | {"linewidth": 0.7}
-    FRAMES = (
-        Patch(label="best theory of a task", **BEST),
-        Patch(label="other seeds are closer than the best theory", **CLOSER),
-    )
+    FRAMES = {
+        "best theory of a task": BEST,
+        f"best, but its interval reaches {GOOD:g}": UNSURE,
+        "other seeds are closer than the best theory": CLOSER,
+    }
     UNKNOWN: dict[str, Any] = {"facecolor": "0.94", "edgecolor": "0.7", "hatch": "////"}
     UNKNOWN |= {"linewidth": 0, "zorder": 0.5}
     NO_THEORY = Patch(label="no theory predicts the loss of the task", **UNKNOWN)
@@ -64,10 +66,11 @@ def draw_board(board: xr.DataTree) -> Figure:
     """Loss error of every entry on every task: the median over the task's grid, mean over seeds.
 
     Dark is good. Light grey: the entry does not apply, or does not predict the loss; hatched where
-    no theory does. Frames are around the theory with the least error on a task, and around runs
-    from other seeds that are closer than every theory. The title counts the tasks on which a theory
-    holds, as its whole interval is below a tenth. Rows of theories are in groups by the family
-    of their first task. Numbers have as many decimals as it takes to tell their class.
+    no theory does. Frames are around the theory with the least error on a task, dashed where its
+    interval over seeds does not end below a tenth, and around runs from other seeds that are closer
+    than every theory. The title counts the tasks on which a theory holds. Rows of theories are in
+    groups by the family of their first task. Numbers have as many decimals as it takes to tell
+    their class.
 
     Args:
         board: result of `neuralrace.board.build.board`.
@@ -80,6 +83,8 @@ def draw_board(board: xr.DataTree) -> Figure:
     baseline = np.array([name in BASELINES for name in entries])
     errors = np.where(np.isfinite(table.values), table.values, np.inf)
     theories = np.where(baseline[:, None], np.inf, errors)
+    # the whole interval is below; a single seed has none
+    holds = loss.sel(statistic="high").fillna(table).values < GOOD
     predicted = np.isfinite(theories)
     with style.rc_context():
         figure = style.Canvas(figsize=(style.PAGE, 2.1 + ROW * len(entries)))
@@ -104,6 +109,7 @@ def draw_board(board: xr.DataTree) -> Figure:
             ax.axhline(place, color="black", linewidth=0.6)
         for place in _changes(baseline.tolist()):
             ax.axhline(place, color="black", linewidth=1.6)
+        drawn: list[dict[str, Any]] = []
         for column, known in enumerate(map(any, predicted.T.tolist())):
             best = int(theories[:, column].argmin())
             if not known:
@@ -111,23 +117,25 @@ def draw_board(board: xr.DataTree) -> Figure:
                 ax.add_patch(Rectangle(place, 1, (~baseline).sum(), **UNKNOWN))
             else:
                 # a little wider than the entry, so that it covers no digit
-                ax.add_patch(Rectangle((column - 0.53, best - 0.5), 1.06, 1, **BEST))
+                look = BEST if holds[best, column] else UNSURE
+                ax.add_patch(Rectangle((column - 0.53, best - 0.5), 1.06, 1, **look))
+                drawn.append(look)
             if known and OTHER_SEEDS in entries:
                 row = entries.index(OTHER_SEEDS)
                 if errors[row, column] < theories[best, column]:
                     ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **CLOSER))
+                    drawn.append(CLOSER)
         ax.tick_params(axis="x", rotation=90)
         ax.tick_params(length=0)
         ax.set_ylabel("theories, and baselines below the thick line")
         ax.set_xlabel("tasks by family")
-        # the whole interval; a single seed has none
-        upper = loss.sel(statistic="high").fillna(table).values[~baseline]
-        held = np.any(upper < GOOD, axis=0)[predicted.any(axis=0)]
+        held = holds[~baseline].any(axis=0)[predicted.any(axis=0)]
         title = "Where theories predict the loss, one holds"
         if not held.all():
-            title = f"One holds on {held.mean():.0%} of tasks with theories"
+            title = f"Theory holds on {held.mean():.0%} of tasks with theories"
         ax.set_title(title, pad=13)
-        figure.legend(handles=[*FRAMES, EMPTY, NO_THEORY], loc="outside lower left", ncols=2)
+        frames = [Patch(label=name, **look) for name, look in FRAMES.items() if look in drawn]
+        figure.legend(handles=[*frames, EMPTY, NO_THEORY], loc="outside lower left", ncols=2)
         label = (
             "largest loss error / initial loss: median over settings of each seed, mean over seeds"
         )

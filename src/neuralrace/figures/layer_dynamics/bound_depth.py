@@ -235,7 +235,7 @@ def _bounds(
         ax.annotate(
             f"{layers} layers", (float(np.interp(height, curve, time)), height),
             (place * end, height), va="center",
-            arrowprops={"arrowstyle": "-", "color": "0.4", "linewidth": 0.6},
+            arrowprops={"arrowstyle": "-|>", "mutation_scale": 6, "color": "0.4", "linewidth": 0.6},
         )  # fmt: skip
     ax.set(xlabel=r"time (units of $\tau$)", xlim=(0, end), ylim=(0, 1.05))
     ax.set_title(f"weights \u00d7 {float(norms['init_scale']):g}: {finding}", loc="center")

@@ -24,7 +24,6 @@ START: dict[str, Any] = {"color": style.categorical(0), "marker": "o", "markerfa
 END: dict[str, Any] = {"color": style.categorical(0), "marker": "o", "markersize": 4.5}
 IDENTITY: dict[str, Any] = {"color": "black", "marker": "|", "markersize": 7, "zorder": 4}
 LARGEST: dict[str, Any] = {"color": "0.4", "marker": "x", "markersize": 3.5}
-RUN: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linestyle": "", "clip_on": False}
 HEADING = 1.25
 """Width of bold text over that of the same text."""
 EQUAL = 0.01
@@ -92,8 +91,8 @@ def panel_a(results: Results, ax: Axes) -> None:
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Largest gap of spectral norms in a run over the bound of eq. 11, as printed and with the root
-    that it lacks, at two layers; thick lines are means and thin ones ranges over 60 runs, and dots
-    the init scales that were run. Above 1 a bound is broken.
+    that it lacks, at two layers; thick lines are means and thin ones ranges over 60 runs at the
+    four init scales of the axis. Above 1 a bound is broken.
     """
     cells = [*results.cells("small_weights"), networks(results, "growth")[0]]
     for name, colour in (
@@ -104,7 +103,6 @@ def panel_b(results: Results, ax: Axes) -> None:
             [cell.get("metrics", name).isel(pair=0) for cell in cells], "init_scale", join="inner"
         )
         ax.plot(ratios["init_scale"], ratios.mean("seed"), color=colour, **style.SIMULATION)
-        ax.plot(ratios["init_scale"], ratios.mean("seed"), color=colour, **RUN)
         for edge in (ratios.min("seed"), ratios.max("seed")):  # bands would merge
             ax.plot(ratios["init_scale"], edge, color=colour, linewidth=0.8)
     label(ax, 0.45, 0.8, "over $|C|_2$, as printed", style.categorical(1), 0, "axes fraction")

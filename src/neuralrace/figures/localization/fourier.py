@@ -80,10 +80,9 @@ def panel_a(results: Results, ax: Axes) -> None:
             if frame is row[-1]:
                 frame.spines[:].set(visible=True, linewidth=1.6)
             frame.set_title(name if frame in axes[0] else "", loc="center")
-        row[0].set_ylabel(_name(cell).replace(", ", ",\n"))
-    bar = ax.figure.colorbar(
-        image, ax=axes, aspect=30, shrink=0.8, label="size of entry over the largest"
-    )
+        row[0].set_ylabel(_name(cell))
+    bar = ax.figure.colorbar(image, ax=axes, aspect=30, shrink=0.8)
+    bar.ax.set_title("size over\nlargest", loc="left", pad=8)
     lowest, *others = (f"$10^{{{n}}}$" for n in range(-DECADES, 1))
     bar.set_ticks(range(-DECADES, 1), labels=[rf"$\leq$ {lowest}", *others])
     ax.set_title("Joint frequencies (framed) diagonalise all but half-spaces")

@@ -100,8 +100,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     parts[-1].set_title("gated network", loc="center")
     parts[-1].yaxis.tick_right()
     names = map(kind_name, opened_in(pathways.astype(bool), dataset.contexts))
-    names = [f"{name}: {share:.0%}" for name, share in zip(names, shares, strict=True)]
-    parts[-1].set_yticks(np.cumsum(heights) - heights / 2, names)
+    parts[-1].set_yticks(np.cumsum(heights) - heights / 2, list(names))
     ax.set_title("Common units first, units of two contexts later")
 
 

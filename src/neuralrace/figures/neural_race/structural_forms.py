@@ -27,6 +27,10 @@ STEPS = 300
 """Steps of multidimensional scaling."""
 SHOWN = 100
 """Flow time at which columns of panel e end, or later if modes are learned later."""
+BESIDE: dict[str, Any] = {
+    "shift": (0, 4), "xycoords": "axes fraction", "ha": "right", "va": "bottom",
+}  # fmt: skip
+"""Place of a note on the line of a title, at the right."""
 
 
 @Figure(
@@ -58,6 +62,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     for part, (_, dataset) in zip(style.split(ax, 1, len(cells))[0], cells, strict=True):
         _draw_graph(part, dataset, style.sequential(dataset.items))
         part.set_title(dataset.form.replace("_", "-"), loc="center")
+    style.note_at(ax, "colours: items, as in d; black: latent nodes", (1, 1), **BESIDE)
     ax.set_title("Structures that generate data")
 
 
@@ -141,9 +146,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         (0, 0),
         **inside,
     )
-    beside: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "bottom"}
-    text = f"all half times within {off:.0%} of the closed form's"
-    style.note_at(ax, text, (1, 1), (0, 4), **beside)
+    style.note_at(ax, f"all half times within {off:.0%} of the closed form's", (1, 1), **BESIDE)
     ax.set_title("Modes are learned when the closed form says")
 
 
