@@ -129,7 +129,7 @@ def draw_board(board: xr.DataTree) -> Figure:
         ax.tick_params(length=0)
         ax.set_ylabel("theories, and baselines below the thick line")
         ax.set_xlabel("tasks by family")
-        held = holds[~baseline].any(axis=0)[predicted.any(axis=0)]
+        held = np.any(holds[~baseline], axis=0)[predicted.any(axis=0)]
         title = "Where theories predict the loss, one holds"
         if not held.all():
             title = f"Theory holds on {held.mean():.0%} of tasks with theories"
