@@ -37,7 +37,9 @@ OUTLINE = {"edgecolor": "0.5", "linewidth": 0.6}
 """Edge of the box, without which its shade is that of the band in print."""
 SHARE = (10, 90)
 """Percentiles of weights between which the band is."""
-SPECTRUM = "× spectrum: concentration over that of noise of the same spectrum; frame: the most"
+SPECTRUM = (
+    "× spectrum: concentration over that of noise of the same spectrum; frame: most concentrated"
+)
 """What the numbers above fields are, and the frame."""
 SHUFFLED = {"color": "0.25", "linewidth": 0.8}
 """Line of weights in random order."""
