@@ -186,10 +186,10 @@ def test_stop_ends_workers_in_the_middle_of_a_job(workers, monkeypatch, tmp_path
         while not log.exists() or "begun" not in log.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        workers.stop()
-        with pytest.raises(UserError, match="slow failed"):
+        workers.stop("SIGINT")
+        with pytest.raises(UserError, match="slow: stopped"):
             job.result()
-    assert "stopped by SIGTERM; the same command computes what is missing" in log.read_text()
+    assert "stopped by SIGINT; the same command computes what is missing" in log.read_text()
     with pytest.raises(UserError, match="not started, as this run ends"):
         workers.run("speed", "speed", str(log), {})
 

@@ -1,19 +1,29 @@
 """Graceful shutdown: a signal ends the work at once, or is deferred by it."""
 
 import signal
-from threading import Lock
+from threading import Thread
 
 import pytest
 
-from neuralrace.workflow.shutdown import Shutdown, Stopped, handle_snakemake_signals
+from neuralrace.workflow.shutdown import Shutdown, Stopped
 
-NUMBERS = (signal.SIGTERM, signal.SIGINT)
+NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def test_a_signal_stops_the_work():
-    message = "stopped by SIGTERM; the same command"
+@pytest.fixture(autouse=True)
+def none_ignored():
+    """Lets signals through that workers of pytest-xdist ignore, such as SIGINT."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in NUMBERS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_signal_stops_the_work(number):
+    message = f"stopped by {number.name}; the same command"
     with Shutdown().handled(), pytest.raises(Stopped, match=message):
-        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(number)
 
 
 def test_deferred_work_sees_the_signal_and_is_completed():
@@ -65,44 +75,18 @@ def test_stopped_is_not_caught_as_an_exception():
     assert not issubclass(Stopped, Exception)
 
 
-@pytest.fixture
-def restored():
-    """Restores the signal handlers after the test."""
-    before = {number: signal.getsignal(number) for number in NUMBERS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+@pytest.mark.parametrize("ignored", NUMBERS)
+def test_an_ignored_signal_stays_ignored(ignored):
+    signal.signal(ignored, signal.SIG_IGN)
+    with Shutdown().handled():
+        signal.raise_signal(ignored)
+    assert signal.getsignal(ignored) == signal.SIG_IGN
 
 
-def test_a_handler_may_wait_for_a_lock_of_the_interrupted_thread(restored):
-    lock, numbers, answered = Lock(), [], Lock()
-    answered.acquire()
-
-    def handler(number, frame):
-        if lock.acquire(timeout=300):  # in the interrupted thread it would time out
-            numbers.append(number)
-        answered.release()
-
-    signal.signal(signal.SIGTERM, handler)
-    handle_snakemake_signals(lambda: None)
-    with lock:
-        signal.raise_signal(signal.SIGTERM)
-        assert numbers == []
-    assert answered.acquire(timeout=300)
-    assert numbers == [signal.SIGTERM]
-
-
-def test_an_interrupt_reaches_jobs_before_snakemake(restored):
-    calls = []
-    signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
-    handle_snakemake_signals(lambda: calls.append("jobs"))
-    signal.raise_signal(signal.SIGINT)
-    assert calls == ["jobs", signal.SIGINT]
-
-
-@pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])
-def test_handlers_that_are_no_functions_are_kept(restored, handler):
-    for number in NUMBERS:
-        signal.signal(number, handler)
-    handle_snakemake_signals(lambda: None)
-    assert [signal.getsignal(number) for number in NUMBERS] == [handler, handler]
+def test_a_thread_may_request_the_end_of_deferred_work():
+    shutdown = Shutdown()
+    with shutdown.deferred():
+        thread = Thread(target=shutdown.request, args=["the end of Snakemake"])
+        thread.start()
+        thread.join()
+    assert shutdown.requested == "the end of Snakemake"

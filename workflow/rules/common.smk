@@ -5,7 +5,7 @@ import re
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -13,13 +13,14 @@ from snakemake.exceptions import WorkflowError
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
+from neuralrace.workflow.interrupts import interrupts, kept_results
 from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.scheduling import begin_run, end_run
-from neuralrace.workflow.shutdown import handle_snakemake_signals
 from neuralrace.workflow.study import Study
 
 gc.disable()  # until jobs start: collecting garbage would make planning half a second longer
 STARTED = time.time()
+INTERRUPTS = interrupts()
 WORKERS = WorkerPool()
 ESTIMATE_LOCK = threading.Lock()
 

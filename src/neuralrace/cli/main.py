@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -601,14 +602,15 @@ def _snakemake(
     options = files.pop("command line")
     # validates the configuration before Snakemake starts
     _plan({**own.files, **files, "command line": options})
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(root() / "Snakefile")]
-    command += ["--workflow-profile", str(folder), *(["--dry-run"] if dry_run else [])]
-    command += ["--cores", cores or "all"] if cores or profile is None else []
+    arguments = ["--snakefile", str(root() / "Snakefile"), "--workflow-profile", str(folder)]
+    arguments += ["--dry-run"] if dry_run else []
+    arguments += ["--cores", cores or "all"] if cores or profile is None else []
     values = {"settings": list(map(str, settings)), **options}
     # JSON, as Snakemake parses values as YAML; with blanks around, as it strips outer quotes
     pairs = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())
-    command += ["--config", *pairs, "--", *targets]
+    arguments += ["--config", *pairs, "--", *targets]
     if dry_run:
+        command = [sys.executable, "-m", "snakemake", *arguments]
         done = subprocess.run(  # noqa: S603
             command, env=os.environ | _home(), stdout=subprocess.PIPE, text=True, check=False
         )
@@ -616,10 +618,18 @@ def _snakemake(
         counts = re.search(r"Job stats:\n(?:.+\n)+\n", done.stdout)
         click.echo(done.stdout.replace(counts[0], "", 1) if counts else done.stdout, nl=False)
         return done.returncode
-    with subprocess.Popen(command, env=os.environ | _home()) as process:  # noqa: S603
-        with suppress(KeyboardInterrupt):  # Snakemake gets the signal too, and first stops its jobs
-            return process.wait()
-        return process.wait()
+    # in this process, so that signals to it reach Snakemake, however they come
+    from neuralrace.workflow.interrupts import interrupts
+
+    interrupts()
+    os.environ.update(_home())
+    from snakemake.cli import main as snakemake
+
+    try:
+        snakemake(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 def _progress() -> Callable[[str, int, int], None]:
@@ -642,7 +652,7 @@ def _plan(files: Mapping[str, Mapping]) -> "Plan":
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit status, 1 after an error message."""
+    """Runs a command; returns its exit status: 1 after an error message, 130 after Ctrl-C."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -661,7 +671,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message += "" if message.endswith((".", "?", "?)")) else "."
         message += f" See {error.ctx.command_path if error.ctx else 'neuralrace'} --help"
     except click.Abort:
-        message = "stopped"
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # further ones would interrupt this message
+        click.echo("stopped by SIGINT", err=True)
+        return 128 + signal.SIGINT
     click.echo(f"error: {message}", err=True)
     return 1
 

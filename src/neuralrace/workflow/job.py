@@ -25,6 +25,8 @@ Cost = dict[str, str | float]
 """Name, cell (or none), core-seconds and sometimes solution of a stage."""
 STOPPED = os.EX_TEMPFAIL
 """Exit status of a process that was asked to end: the same command continues."""
+LOG_ONLY = "log_only"
+"""Attribute of log records that the terminal does not show."""
 _spent = 0.0
 """Core-seconds of this process up to the end of its last job."""
 
@@ -73,13 +75,17 @@ class Job:
         """Prints a line of progress, in the terminal and in the log."""
         self.logger.info(line)
 
+    def log(self, line: str) -> None:
+        """Writes a line into the log only: how a stopped job ends is for Snakemake to print."""
+        self.logger.info(line, extra={LOG_ONLY: True})
+
     def _exit(self, message: str) -> None:
         """Exits the process at once.
 
         An exception could be raised while a library holds a lock, which would never be released,
         or inside a callback, which would swallow it.
         """
-        self.report(message)
+        self.log(message)
         os._exit(STOPPED)
 
     @contextmanager
@@ -198,7 +204,8 @@ def job(
 ) -> Iterator[Job]:
     """Runs a job with messages in the terminal and in its log; its cost goes to `<log>.json`.
 
-    Errors are logged and raised: a `UserError` or `Stopped` as its message, others as a traceback.
+    Errors are logged and raised: a `UserError` as its message, others as a traceback. That the job
+    was stopped stands in the log only.
 
     Args:
         name: of the cell, figure, experiment or table; messages begin with it.
@@ -217,15 +224,17 @@ def job(
     logger.propagate = False
     logging.raiseExceptions = False  # on a full disk, the error of the output is reported instead
     this = Job(logger, name, inputs, outputs, exits)
+    terminal = logging.StreamHandler(sys.stderr)
+    terminal.addFilter(lambda record: not hasattr(record, LOG_ONLY))
     try:
-        for handler in (logging.StreamHandler(sys.stderr), _log_file(log)):
+        for handler in (terminal, _log_file(log)):
             handler.setFormatter(logging.Formatter(f"%(asctime)s {name}: %(message)s", "%H:%M:%S"))
             logger.addHandler(handler)
         with this.shutdown.handled():
             yield this
             write_record("start", this.started, Path(log).with_suffix(".json"), this.stages)
     except Stopped as stopped:
-        this.report(str(stopped))
+        this.log(str(stopped))
         raise
     except UserError as error:
         logger.error("error: %s", error)

@@ -74,7 +74,7 @@ class Worker:
             return json.loads(line)
         status = self.process.wait()
         if status == STOPPED:
-            return {"failed": True}
+            raise UserError(f"{request['name']}: stopped", remedy="run the same command again")
         if status == -signal.SIGKILL:
             raise UserError(
                 f"{request['name']}: its process was killed (SIGKILL), as Linux does when memory "
@@ -86,14 +86,20 @@ class Worker:
             remedy="run the same command again",
         )
 
-    def request_shutdown(self) -> None:
-        """Closes its input, as the end of Snakemake would; a training writes a checkpoint."""
+    def request_shutdown(self, name: str) -> None:
+        """Asks its job to end, and closes its input; a training writes a checkpoint.
+
+        Args:
+            name: who asks, such as a signal.
+        """
+        with suppress(OSError, ValueError):  # the process has ended, or was asked before
+            print(json.dumps({"stop": name}), file=self.requests, flush=True)
         with suppress(OSError):  # the process ended with a request unread
             self.requests.close()
 
     def end(self) -> None:
-        """Shuts the process down and waits for its end."""
-        self.request_shutdown()
+        """Shuts the idle process down and waits for its end."""
+        self.request_shutdown("the end of its work")
         self.process.wait()
         self.replies.close()
 
@@ -155,15 +161,26 @@ class WorkerPool:
             reply = worker.run(request)
         finally:
             self._release(worker, reply.get("megabytes"))
+        if reply["stopped"]:
+            raise UserError(f"{name}: {reply['stopped']}")
         if reply["failed"]:
             raise UserError(f"{name} failed; its message is above and in {log}")
         return reply["result"]
 
-    def stop(self) -> None:
-        """Shuts down all working workers and accepts no more jobs; does not wait."""
+    def stop(self, name: str) -> None:
+        """Shuts down all working workers and accepts no more jobs; does not wait.
+
+        Args:
+            name: who asks, such as a signal.
+        """
         self._stopped = True
         for worker in tuple(self._working):
-            worker.request_shutdown()
+            worker.request_shutdown(name)
+
+    def kill(self) -> None:
+        """Kills all working workers: a training loses its steps since the last checkpoint."""
+        for worker in tuple(self._working):
+            worker.process.kill()
 
     def _acquire(self, threads: int, gpu: bool) -> Worker:
         """An idle worker with these threads and device, or a new one."""

@@ -1,7 +1,6 @@
 """Start and end of a workflow run: the lock of the results folder, and Snakemake's own cost."""
 
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,7 +34,7 @@ def begin_run(results: Path, outputs: Sequence[Path]) -> None:
 
 
 def end_run(results: Path, started: float) -> None:
-    """Cancels Snakemake's timers, and records its own core-seconds if any job ran.
+    """Records Snakemake's own core-seconds if any job ran.
 
     A folder that is full or cannot be written to is only reported: the outcome of the run stands.
 
@@ -43,11 +42,6 @@ def end_run(results: Path, started: float) -> None:
         results: the results folder.
         started: start of Snakemake, in seconds since the epoch.
     """
-    # each start of jobs leaves a timer of Snakemake's rate limit, and Python waits for all of them;
-    # first of all, as this process would go on for an hour if anything failed before
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.cancel()
     logs = results / "logs"
     if any(path.stat().st_mtime > started for path in logs.rglob("*.json")):
         try:

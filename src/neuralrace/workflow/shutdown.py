@@ -1,21 +1,24 @@
-"""Graceful shutdown on SIGTERM and SIGINT.
+"""Graceful shutdown of a job.
 
-SIGTERM comes from a cluster's scheduler, or to a worker whose Snakemake has ended. SIGINT comes
-from a person. A request ends the work at once, unless the work defers it: a training first writes
-a checkpoint.
+A request comes as SIGTERM from a cluster's scheduler, as SIGINT from a person, as SIGHUP from a
+closed terminal, or from Snakemake through the input of a worker. It ends the work at once, unless
+the work defers it: a training first writes a checkpoint.
 """
 
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Thread
-from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def handleable() -> tuple[signal.Signals, ...]:
+    """The signals of `SIGNALS` that this process does not ignore."""
+    return tuple(number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN)
 
 
 class Stopped(BaseException):
-    """This process was asked to end; the message names the signal and what is kept.
+    """This process was asked to end; the message names who asked and what is kept.
 
     It is no `Exception`, so that code which goes on after errors does not go on after this.
     """
@@ -29,7 +32,7 @@ class Shutdown:
     """The request to end this process, if there is one.
 
     Attributes:
-        requested: name of the first signal, `SIGTERM` or `SIGINT`; empty before. Later signals are
+        requested: name of the first request, such as `SIGTERM`; empty before. Later ones are
             ignored: schedulers send several, and to every process of a job.
     """
 
@@ -45,8 +48,14 @@ class Shutdown:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Handles signals in the main thread, which must call this; restores former handlers."""
-        before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        """Handles signals in the main thread, which must call this; restores former handlers.
+
+        Signals that were ignored stay ignored.
+        """
+        before = {
+            number: signal.signal(number, lambda number, _: self.request(_name(number)))
+            for number in handleable()
+        }
         try:
             yield
         finally:
@@ -55,39 +64,25 @@ class Shutdown:
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Only sets `requested` at a signal: the work checks it, or finishes first."""
+        """Only sets `requested` at a request: the work checks it, or finishes first."""
         self._deferred = True
         try:
             yield
         finally:
             self._deferred = False
 
-    def _handle(self, number: int, _: FrameType | None) -> None:
+    def request(self, name: str) -> None:
+        """Asks the work to end.
+
+        Args:
+            name: who asks, such as a signal.
+        """
         if self.requested:
             return
-        self.requested = signal.Signals(number).name
+        self.requested = name
         if not self._deferred:
-            self._end(f"stopped by {self.requested}; the same command computes what is missing")
+            self._end(f"stopped by {name}; the same command computes what is missing")
 
 
-def handle_snakemake_signals(stop_jobs: Callable[[], None]) -> None:
-    """Wraps Snakemake's own signal handlers, which must be set already.
-
-    Its handler of SIGTERM waits for a lock that the interrupted thread may hold, so it would wait
-    for ever; here it runs in a new thread. At SIGINT Snakemake waits for running jobs. These are
-    threads here, and a signal to Snakemake alone does not reach their workers.
-
-    Args:
-        stop_jobs: ends running jobs; called at SIGINT, before Snakemake's handler.
-    """
-    terminate = signal.getsignal(signal.SIGTERM)
-    if callable(terminate):
-        signal.signal(signal.SIGTERM, lambda *args: Thread(target=terminate, args=args).start())
-    interrupt = signal.getsignal(signal.SIGINT)
-    if callable(interrupt):
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            stop_jobs()
-            interrupt(number, frame)
-
-        signal.signal(signal.SIGINT, stop)
+def _name(number: int) -> str:
+    return signal.Signals(number).name

@@ -5,7 +5,8 @@
 It imports the library once and keeps compiled programs. It reads jobs as lines of JSON from
 standard input, and writes one line of JSON in reply to each; messages go to standard error. When
 its input ends, as it does however Snakemake ends, the worker shuts down; a training first writes a
-checkpoint.
+checkpoint. It also does so at the signals that its Snakemake heeds; it ignores those that are
+ignored there.
 
 A specification crosses from Snakemake to a worker as canonical JSON, in the params of a rule, as
 these can hold plain values only. It is parsed once, by the stage.
@@ -22,6 +23,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TextIO
 
+from neuralrace.workflow.shutdown import Shutdown, Stopped, handleable
+
 
 def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
     """Runs jobs until there are no more.
@@ -29,8 +32,9 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
     Args:
         threads: number of threads to compute with.
         gpu: whether to compute on a GPU.
-        requests: jobs, one per line: `job`, `name`, `log`, `inputs`, `outputs` and `arguments`.
-        replies: receives a line for each job: `failed`, `result` and `megabytes`.
+        requests: jobs, one per line: `job`, `name`, `log`, `inputs`, `outputs` and `arguments`; or
+            `stop`, who asks the job that runs to end.
+        replies: receives a line for each job: `failed`, `stopped`, `result` and `megabytes`.
     """
     from neuralrace.results.provenance import note_source_files
 
@@ -40,42 +44,70 @@ def main(threads: int, gpu: bool, requests: TextIO, replies: TextIO) -> None:
     left_out = set_up_environment(threads, gpu)
     if left_out:
         print(left_out, file=sys.stderr)
-    lines: SimpleQueue[str] = SimpleQueue()
-    Thread(target=_listen, args=(requests, lines), daemon=True).start()
-    # between two jobs, there is no work to keep
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    while line := lines.get():
+    inbox = Inbox(requests)
+    Thread(target=inbox.listen, daemon=True).start()
+    for number in handleable():
+        signal.signal(number, signal.SIG_DFL)  # between two jobs, there is no work to keep
+    while request := inbox.lines.get():
         with suppress(BrokenPipeError):  # Snakemake has ended
-            print(json.dumps(_answer(json.loads(line))), file=replies, flush=True)
+            print(json.dumps(_answer(request, inbox)), file=replies, flush=True)
         gc.collect()
         gc.freeze()  # later collections skip lasting objects; they would take a tenth longer
 
 
-def _listen(requests: TextIO, lines: "SimpleQueue[str]") -> None:
-    """Passes on each line; shuts this process down when the input ends."""
-    for line in requests:
-        lines.put(line)
-    lines.put("")
-    os.kill(os.getpid(), signal.SIGTERM)
+class Inbox:
+    """The requests of a worker, which a thread receives while jobs run.
+
+    Attributes:
+        lines: jobs, as they come; None at their end.
+        shutdown: of the job that runs; None between two jobs.
+    """
+
+    def __init__(self, requests: TextIO):
+        """Reads nothing yet.
+
+        Args:
+            requests: lines of JSON.
+        """
+        self.lines: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self.shutdown: Shutdown | None = None
+        self._requests = requests
+
+    def listen(self) -> None:
+        """Passes on each job; asks the one that runs to end when the input ends."""
+        name = "the end of Snakemake"
+        for line in self._requests:
+            request = json.loads(line)
+            name = request.get("stop", name)
+            if "stop" not in request:
+                self.lines.put(request)
+        self.lines.put(None)
+        if self.shutdown:
+            self.shutdown.request(name)
+        else:
+            os._exit(0)
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer(request: dict[str, Any], inbox: Inbox) -> dict[str, Any]:
     """Runs a job; returns the reply."""
     from neuralrace.workflow.job import job
-    from neuralrace.workflow.shutdown import Stopped
 
-    failed, result = True, None
+    failed, result, stopped = True, None, ""
     files = request["inputs"], request["outputs"]
     # the job itself reports errors, in the terminal and in its log
-    with (
-        suppress(Exception, Stopped),
-        job(request["name"], request["log"], *files, exits=True) as this,
-    ):
-        run = import_module(f"neuralrace.workflow.{request['job']}").run
-        result = run(this, **request["arguments"])
-        failed = False
-    return {"failed": failed, "result": result, "megabytes": _megabytes()}
+    try:
+        with job(request["name"], request["log"], *files, exits=True) as this:
+            inbox.shutdown = this.shutdown
+            run = import_module(f"neuralrace.workflow.{request['job']}").run
+            result = run(this, **request["arguments"])
+            failed = False
+    except Stopped as error:
+        stopped = str(error)
+    except Exception:  # noqa: S110
+        pass
+    inbox.shutdown = None
+    reply = {"failed": failed, "stopped": stopped, "result": result}
+    return reply | {"megabytes": _megabytes()}
 
 
 def _megabytes() -> int:
@@ -87,7 +119,8 @@ def _megabytes() -> int:
 
 if __name__ == "__main__":
     # the parent process has blocked SIGINT; see `pool.Worker`
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.SIGINT in handleable():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # libraries may print to standard output: send that to standard error, and keep it for replies
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

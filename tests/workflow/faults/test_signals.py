@@ -1,10 +1,11 @@
-"""Shutdown requests: from a person, to all of a run, and from a scheduler, to one job."""
+"""Requests to stop: from a person, from a service manager or from a scheduler."""
 
 import os
 import random
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import psutil
@@ -18,6 +19,10 @@ LOG = f"results/logs/{CELL}/train.log"
 TIMES = 10
 STEPS = 16_000_000
 """Steps of a training that takes longer than this test."""
+CELLS = ("cells",)
+COMMAND = (sys.executable, "-m", "neuralrace.cli.main", "run", "layer_dynamics", "--cores", "2")
+LONGEST = 60.0
+"""Seconds within which a run must end after a signal, on two busy cores."""
 
 
 def wait_for(holds, seconds=120):
@@ -28,71 +33,191 @@ def wait_for(holds, seconds=120):
     return result
 
 
-def working(controller):
-    """The process that trains, once it does."""
-    children = psutil.Process(controller.pid).children(recursive=True)
-    leaves = [each for each in children if not each.children()]
-    return next((each for each in leaves if each.name().startswith("python")), None)
+def children(controller):
+    """The worker processes of a run."""
+    leaves = psutil.Process(controller.pid).children(recursive=True)
+    return [each for each in leaves if not each.children() and each.name().startswith("python")]
 
 
-def to_all(controller):
-    os.killpg(controller.pid, signal.SIGINT)
+def to_all(controller, number):
+    os.killpg(controller.pid, number)
 
 
-def to_the_job(controller):
-    working(controller).send_signal(signal.SIGTERM)
+def to_the_job(controller, number):
+    children(controller)[0].send_signal(number)
 
 
-def to_snakemake_alone(controller):
-    controller.send_signal(signal.SIGINT)
+def to_the_run_alone(controller, number):
+    controller.send_signal(number)
+
+
+def twice(controller, number):
+    to_all(controller, number)
+    time.sleep(random.uniform(0.05, 1.0))
+    to_all(controller, number)
+
+
+def in_a_storm(controller, number):
+    for _ in range(100):
+        to_all(controller, number)
+        time.sleep(0.01)
 
 
 KINDS = {
-    "Ctrl-C, or SIGTERM to a job, in the middle of training": [
-        ("SIGINT", to_all), ("SIGTERM", to_the_job)
-    ],
-    "SIGINT to Snakemake alone, in the middle of training": [("SIGTERM", to_snakemake_alone)],
+    "Ctrl-C": ("snakemake", to_all, ["SIGINT"]),
+    "Ctrl-C twice within a second": ("snakemake", twice, ["SIGINT"]),
+    "Ctrl-C a hundred times within a second": ("snakemake", in_a_storm, ["SIGINT"]),
+    "a signal to Snakemake alone": (
+        "snakemake", to_the_run_alone, ["SIGINT", "SIGTERM", "SIGHUP"]
+    ),
+    "a signal to `neuralrace run` alone": (
+        "neuralrace", to_the_run_alone, ["SIGINT", "SIGTERM", "SIGHUP"]
+    ),
+    "Ctrl-C twice in `neuralrace run`": ("neuralrace", twice, ["SIGINT"]),
+    "SIGTERM to a job": ("snakemake", to_the_job, ["SIGTERM"]),
 }  # fmt: skip
-"""Functions that send a signal, each with the signal that reaches the job."""
+"""Command, function that sends a signal in the middle of training, and names of signals."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_stopped_training_continues(workspace, injecting, kind):
-    requests = KINDS[kind]
+@pytest.fixture
+def training(workspace):
+    """A workspace with a training that is longer than any test."""
     changed = workspace.layers
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": STEPS}
     changed["glorot_moments"]["record"]["every"] = 8_000_000  # most steps are between records
     workspace.configure("layer_dynamics", changed)
-    random.seed(0)
-    log, stopped = workspace.path / LOG, [0]
+    return workspace
+
+
+def start(workspace, command, ignored=False):
+    command = workspace.command(TARGET) if command == "snakemake" else COMMAND
+    handler = signal.SIG_IGN if ignored else signal.SIG_DFL
+    return subprocess.Popen(
+        command, cwd=workspace.path, env=workspace.environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        # workers of pytest-xdist ignore SIGINT, and their children would inherit that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
+    )  # fmt: skip
+
+
+def trains(log):
+    return log.exists() and "memory: " in log.read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stopped_training_continues(training, injecting, kind):
+    command, send, names = KINDS[kind]
+    random.seed(kind)
+    log, stopped = training.path / LOG, [0]
+    kind = f"{kind}, in the middle of training"
     with injecting(kind, group="Runs", chance=True) as fault:
-        for number in range(TIMES):
-            name, send = requests[number % len(requests)]
+        for turn in range(TIMES):
+            name = names[turn % len(names)]
             log.unlink(missing_ok=True)
             with fault.injection():
-                controller = subprocess.Popen(
-                    workspace.command(TARGET), cwd=workspace.path, env=workspace.environment(),
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                    start_new_session=True,
-                )  # fmt: skip
-                wait_for(lambda: log.exists() and "memory: " in log.read_text())
+                controller = start(training, command)
+                wait_for(lambda: trains(log))
                 time.sleep(random.uniform(0.0, 0.5))
-                send(controller)
-                wait_for(lambda: "stopped by" in log.read_text())
-                printed = controller.communicate(timeout=60)[0]
-            assert controller.returncode != 0
+                send(controller, signal.Signals[name])
+                printed = controller.communicate(timeout=LONGEST)[0]
             fault.output(printed)
             (step,) = re.findall(rf"stopped by {name} at step (\d+); the same", log.read_text())
+            if send is to_the_job:
+                assert controller.returncode == 1
+                assert f"stopped by {name} at step {step}; the same command continues" in printed
+            else:
+                assert controller.returncode == 128 + signal.Signals[name]
+                (line,) = [line for line in printed.splitlines() if "stopped by" in line]
+                assert re.fullmatch(rf"stopped by {name}: .* kept, .*\. To continue: .*", line)
+                assert printed.endswith(f"{line}\n")
+                assert "Exception" not in printed
+                assert "Error" not in printed
+            assert "Cannot restore" not in printed
             assert int(step) < STEPS
             fault.lost += int(step) < stopped[-1]
             stopped.append(int(step))
-            assert not list((workspace.path / "results").rglob("*.tmp"))
-        fault.message = (
-            f"stopped by {name} at step N; the same command continues from the checkpoint"
-        )
+            assert not list((training.path / "results").rglob("*.tmp"))
+        fault.message = "stopped by SIGNAL: what is kept. To continue: the same command"
+        if send is to_the_job:
+            fault.message = "CELL: stopped by SIGTERM at step N; the same command continues from ..."
+        resumed = start(training, "snakemake")
+        wait_for(lambda: f"continuing at step {stopped[-1]}" in log.read_text())
+        to_all(resumed, signal.SIGTERM)
+        resumed.communicate(timeout=LONGEST)
+
+
+def test_a_continued_training_ends_like_one_that_was_not_stopped(workspace, injecting):
+    changed = workspace.layers
+    changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": STEPS // 8}
+    changed["glorot_moments"]["record"]["every"] = 1_000_000
+    workspace.configure("layer_dynamics", changed)
+    log = workspace.path / LOG
+    with injecting("a training is stopped, and continues to its end", group="Runs") as fault:
+        with fault.injection():
+            controller = start(workspace, "snakemake")
+            wait_for(lambda: trains(log))
+            to_all(controller, signal.SIGINT)
+            fault.output(controller.communicate(timeout=LONGEST)[0])
         workspace.snakemake(TARGET)
-        assert f"continuing at step {stopped[-1]}" in log.read_text()
+        assert "continuing at step" in log.read_text()
         resumed = (workspace.path / TARGET).read_bytes()
         (workspace.path / "results").rename(workspace.path / "stopped")
         workspace.snakemake(TARGET)
         fault.wrong += (workspace.path / TARGET).read_bytes() != resumed
+        fault.message = "continuing at step N, from the checkpoint ..."
+
+
+def test_an_interrupt_that_was_ignored_at_the_start_stays_ignored(workspace, injecting):
+    log = workspace.path / LOG
+    kind = "SIGINT to a run behind `&` in a script, where shells have it ignored"
+    with injecting(kind, group="Runs", recovers="nothing: it has no effect") as fault:
+        controller = start(workspace, "snakemake", ignored=True)
+        wait_for(log.exists)
+        with fault.injection(at_once=20):
+            for _ in range(20):
+                to_all(controller, signal.SIGINT)
+                time.sleep(0.05)
+        printed = controller.communicate(timeout=LONGEST)[0]
+        assert controller.returncode == 0, printed
+        assert "failed" not in printed
+        fault.lost += not (workspace.path / TARGET).is_file()
+        fault.message = "none: the run goes on; SIGTERM stops it"
+
+
+def test_a_run_is_stopped_before_its_first_job(workspace, injecting):
+    random.seed(0)
+    with injecting("Ctrl-C before the first job", group="Runs", chance=True) as fault:
+        for turn in range(TIMES):
+            with fault.injection():
+                controller = start(workspace, ("snakemake", "neuralrace")[turn % 2])
+                # before, Snakemake itself is being imported
+                wait_for(lambda: "Building DAG" in controller.stdout.readline())
+                time.sleep(random.uniform(0.0, 0.3))
+                to_all(controller, signal.SIGINT)
+                printed = controller.communicate(timeout=LONGEST)[0]
+            fault.output(printed)
+            assert controller.returncode == 130, printed
+            assert "stopped by SIGINT: " in printed.splitlines()[-1]
+        fault.message = "stopped by SIGINT: before any job; nothing was changed. To continue: ..."
+
+
+def test_a_run_whose_results_are_deleted_ends(training, injecting):
+    log = training.path / LOG
+    kind = "results are deleted during a run, or their disk is slow"
+    with injecting(kind, group="Runs") as fault:
+        controller = subprocess.Popen(
+            training.command(*CELLS), cwd=training.path, env=training.environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        wait_for(lambda: trains(log))
+        theory = training.path / "results/deep_linear/time_to_learn/main/theory.nc"
+        with fault.injection():
+            wait_for(lambda: theory.exists() or controller.poll() is not None)
+            for path in (training.path / "results").glob("deep_linear/*/*/theory.nc"):
+                path.unlink()
+            printed = controller.communicate(timeout=2 * LONGEST)[0]
+        assert controller.returncode == 1, printed
+        fault.output(printed)
+        assert "Missing files after" in printed
+        assert "stopped by the end of the run at step" in log.read_text()
+        fault.message = "Snakemake's: Missing files after 5 seconds ..."

@@ -1,0 +1,141 @@
+"""Signals to a process that plans and runs the workflow."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+PROGRAM = """
+import sys, threading, time, types
+from neuralrace.workflow.interrupts import interrupts, kept_results
+
+class Workers:
+    def stop(self, name): print("jobs:", name, flush=True); ended.set()
+    def kill(self): print("killed", flush=True)
+
+class Executor:
+    def cancel(self): pass
+
+class Scheduler:
+    _executor, finished_jobs = Executor(), 2
+    def exit_gracefully(self): pass
+    def schedule(self):
+        print("running", flush=True)
+        ended.wait()
+        time.sleep(float(sys.argv[2]))
+        return False
+
+ended = threading.Event()
+watched = interrupts()
+if sys.argv[1] == "planning":
+    print("planning", flush=True)
+    time.sleep(60)
+workflow = types.SimpleNamespace(scheduler=Scheduler(), local_exec=True, dag=range(5))
+watched.attach(workflow, Workers())
+workflow.scheduler.schedule()
+watched.exit_if_requested(kept_results(workflow, __import__("pathlib").Path("results")))
+print("not requested")
+"""
+"""A run whose scheduler ends some seconds after its jobs."""
+FAILING = """
+import errno, types
+from snakemake.exceptions import WorkflowError
+from neuralrace.workflow.interrupts import interrupts
+
+class Workers:
+    def stop(self, name): print("jobs:", name)
+
+class Executor:
+    def cancel(self): print("cancelled")
+
+class Scheduler:
+    _executor, workflow = Executor(), types.SimpleNamespace(linemaps={})
+    def __init__(self, error): self.error = error
+    def exit_gracefully(self): pass
+    def schedule(self):
+        self._executor.cancel()
+        raise self.error
+
+for error in (OSError(errno.ENOSPC, "No space left", "a", None, "b"), WorkflowError("missing")):
+    workflow = types.SimpleNamespace(scheduler=Scheduler(error), local_exec=True)
+    interrupts().attach(workflow, Workers())
+    print(workflow.scheduler.schedule())
+"""
+"""Runs whose scheduler fails."""
+
+
+def run(program, *arguments, ignored=()):
+    def ignore():
+        for name in NAMES:
+            handler = signal.SIG_IGN if name in ignored else signal.SIG_DFL
+            signal.signal(signal.Signals[name], handler)
+
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, preexec_fn=ignore,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("phase", ["planning", "running"])
+def test_a_signal_ends_a_run_in_one_line(name, phase):
+    number = signal.Signals[name]
+    with run(PROGRAM, phase, "0") as process:
+        assert process.stdout.readline() == f"{phase}\n"
+        process.send_signal(number)
+        printed = process.stdout.read()
+    kept = "2 of 5 jobs are finished and kept"
+    kept = kept if phase == "running" else "before any job; nothing was changed"
+    stopped = f"jobs: {name}\n" if phase == "running" else ""
+    assert printed == f"{stopped}stopped by {name}: {kept}. To continue: -c {phase} 0\n"
+    assert process.returncode == 128 + number
+
+
+def test_a_storm_of_signals_ends_a_run_like_one():
+    with run(PROGRAM, "running", "0.3") as process:
+        process.stdout.readline()
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.001)
+        printed = process.stdout.read()
+    assert printed.splitlines()[0] == "jobs: SIGINT"
+    assert len(printed.splitlines()) == 2
+    assert process.returncode == 130
+
+
+def test_a_signal_after_some_seconds_kills_jobs_that_do_not_stop():
+    with run(PROGRAM, "running", "2.6") as process:
+        for delay in (0.0, 0.2, 2.0):
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT) if delay else process.stdout.readline()
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        printed = process.stdout.read()
+    assert printed.splitlines()[:2] == ["jobs: SIGINT", "killed"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_signal_that_was_ignored_before_stays_ignored(name):
+    with run(PROGRAM, "running", "0", ignored=[name]) as process:
+        process.stdout.readline()
+        process.send_signal(signal.Signals[name])
+        time.sleep(0.1)
+        other = "SIGTERM" if name != "SIGTERM" else "SIGINT"
+        process.send_signal(signal.Signals[other])
+        printed = process.stdout.read()
+    assert printed.startswith(f"jobs: {other}\n")
+    assert process.returncode == 128 + signal.Signals[other]
+
+
+def test_jobs_are_stopped_and_the_reason_is_printed_when_the_scheduler_fails():
+    with run(FAILING) as process:
+        printed = process.stdout.read()
+    assert process.returncode == 0, printed
+    assert printed.count("jobs: the end of the run\ncancelled\n") == 2
+    assert printed.count("False") == 2
+    assert "error: b: cannot be read or written (No space left)" in printed
+    assert "Traceback" not in printed
