@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.workflow]
 CELL = "layer_dynamics/glorot_moments/main"
 TARGET = f"results/{CELL}/metrics.nc"
 LOG = f"results/logs/{CELL}/train.log"
-TIMES = 10
 STEPS = 16_000_000
 """Steps of a training that takes longer than this test."""
 
@@ -57,7 +56,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stopped_training_continues(workspace, injecting, kind):
+def test_a_stopped_training_continues(workspace, injecting, kind, repeat):
     requests = KINDS[kind]
     changed = workspace.layers
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": STEPS}
@@ -66,7 +65,7 @@ def test_a_stopped_training_continues(workspace, injecting, kind):
     random.seed(0)
     log, stopped = workspace.path / LOG, [0]
     with injecting(kind, group="Runs", chance=True) as fault:
-        for number in range(TIMES):
+        for number in range(repeat):
             name, send = requests[number % len(requests)]
             log.unlink(missing_ok=True)
             with fault.injection():
