@@ -127,11 +127,16 @@ benchmarks: $(INSTALLED) ## measure training throughput, and where the time of m
 
 .PHONY: test
 test: $(TOOLS) ## run the test suite
-	@$(BIN)/pytest -q -n 2
+	@$(BIN)/pytest -q -n 2 --durations=10
 
+# make faults REPEAT=10: each as often as docs/reliability.md shows, which is then written
+ifdef REPEAT
+export REPEAT
+REPORT := $(if $(filter 10,$(REPEAT)),--reliability docs/reliability.md)
+endif
 .PHONY: faults
-faults: $(TOOLS) $(SLURM) ## inject faults into real runs, and write docs/reliability.md: half an hour
-	@$(BIN)/pytest -q -n 2 -m faults tests/workflow/faults --reliability docs/reliability.md
+faults: $(TOOLS) $(SLURM) ## inject faults into real runs; REPEAT=10 also writes docs/reliability.md
+	@$(BIN)/pytest -q -n 2 --durations=10 -m faults tests/workflow/faults $(REPORT)
 
 .PHONY: check
 check: $(TOOLS) ## lint, formatting and types

@@ -33,25 +33,34 @@ settings.load_profile("reproducible")
 SHARING = (
     "tests/figures",
     "tests/repository/site",
+    "tests/repository/test_docs.py",
+    "tests/repository/test_packaging.py",
     "tests/workflow/finished",
     "tests/workflow/faults/slurm",
 )
-"""Folders whose tests share what takes minutes to make."""
+"""Folders and files whose tests share what takes long to make."""
+LONG = ("tests/workflow", "tests/extensions", "tests/board", "tests/theory", "tests/repository")
+"""Folders of long tests."""
 
 
-class FoldersTogether(LoadScopeScheduling):
-    """Tests of a folder that share a fixture run in one process, all others wherever there is time.
+class Together(LoadScopeScheduling):
+    """Tests that share what takes long run in one process, all others wherever there is time.
 
     Not by `--dist loadgroup`, which pytest 9.2 and pytest-xdist 3.8 no longer do together: marked
     tests are handed out like any others, and nothing tells.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        folder = nodeid.partition("::")[0].rpartition("/")[0]
-        return folder if folder in SHARING else nodeid
+        file = nodeid.partition("::")[0]
+        return next((place for place in SHARING if f"{file}/".startswith(f"{place}/")), nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log) -> FoldersTogether:
+def pytest_xdist_make_scheduler(config: pytest.Config, log) -> Together:
     """Tells pytest-xdist how to hand out tests."""
-    return FoldersTogether(config, log)
+    return Together(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts long tests first, so that none is left for one process when all others are done."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))

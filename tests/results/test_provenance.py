@@ -136,11 +136,11 @@ def test_metric_depends_on_its_own_module_and_on_no_training():
     assert not any(file.startswith(TRAINING) for file in files)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_figure_depends_on_its_own_module_and_on_no_other_figure(path):
-    files = {FIGURES.parent / name for name in files_of("draw", dotted(path))}
-    assert path in files
-    assert files & set(MODULES) == {path}
+def test_a_figure_depends_on_its_own_module_and_on_no_other_figure():
+    assert MODULES
+    for path in MODULES:
+        files = {FIGURES.parent / name for name in files_of("draw", dotted(path))}
+        assert files & set(MODULES) == {path}
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ import pytest
 
 from neuralrace.testing.declarations import EXTENSIONS, faults
 
-each_entry = pytest.mark.parametrize(
+
+@pytest.mark.parametrize(
     ("registry", "entry"),
     [
         pytest.param(registry, entry, id=f"{registry.kind}-{entry.name}")
@@ -12,16 +13,9 @@ each_entry = pytest.mark.parametrize(
         for entry in registry.values()
     ],
 )
-
-
-@each_entry
 def test_declaration_is_valid(registry, entry):
     messages = faults(registry, entry)
     assert not messages, "\n".join(messages)
-
-
-@each_entry
-def test_declared_function_is_importable_and_documented(registry, entry):
     function = entry.load()
     assert callable(function), f"{entry.module}: {entry.function} is not a function"
     assert function.__doc__, f"{entry.module}: {entry.function} has no docstring"

@@ -92,12 +92,20 @@ def distinct(parts):
     return [part for number, part in enumerate(parts) if part not in parts[:number]]
 
 
-@pytest.mark.parametrize("initialiser", DRAWN.values(), ids=DRAWN)
+WITH_ALL = ("aligned", "normal")
+"""Initialisers that together meet all requirements on initial weights, but for one theory."""
+
+
+@pytest.mark.parametrize("initialiser", DRAWN)
 def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
-    """For each dataset and network that can be trained with this initialiser."""
-    listed = 0
+    """For each dataset and network that can be trained with this initialiser.
+
+    A solution depends on data and network in the same way for all initialisers; with most of them
+    it is solved once.
+    """
+    solved = set[str]()
     for dataset, network in product(distinct(DATASETS), distinct(NETWORKS)):
-        spec = {"dataset": dataset, "init": example_of(initialiser), **network}
+        spec = {"dataset": dataset, "init": example_of(DRAWN[initialiser]), **network}
         try:
             cell = cell_of(spec)
         except ValidationError:
@@ -107,10 +115,11 @@ def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
         theory = about_cell(cell, gpu=False)
         problem = Problem(cell, np.arange(0, 21, 10))
         for name in theory["theories_that_apply"]:
-            arrays = SOLUTIONS[name].load()(problem)
-            assert all(np.isfinite(array).all() for array in arrays.values()), (spec, name)
             assert cell_of(spec, solutions=[name]).unfit() is None
-            listed += 1
+            if initialiser in WITH_ALL or name not in solved:
+                arrays = SOLUTIONS[name].load()(problem)
+                assert all(np.isfinite(array).all() for array in arrays.values()), (spec, name)
+                solved.add(name)
         for name, reason in theory["theories_that_do_not"].items():
             try:
                 message = str(cell_of(spec, solutions=[name]).unfit())
@@ -118,7 +127,7 @@ def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
                 message = str(error)
             assert message is not None, (spec, name)
             assert reason in message
-    assert listed
+    assert solved
 
 
 def test_requirements_on_data_are_checked_when_a_configuration_is_loaded():

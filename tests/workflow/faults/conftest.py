@@ -1,9 +1,12 @@
 """The fixture that counts injected faults, and the table of docs/reliability.md.
 
-`pytest -m faults --reliability docs/reliability.md` writes it between the marks of that page.
+`REPEAT=10 pytest -m faults --reliability docs/reliability.md` writes it between the marks of that
+page; by default each fault is injected less often, and no page is written.
 """
 
 import json
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +19,10 @@ MARKS = ("<!-- faults -->", "<!-- end of faults -->")
 NAME = "fault"
 """Name of the test property that carries a `Fault` from a pytest worker to the main process."""
 HEAD = "| fault | tried | lost | wrong | traceback | message | what you do | seconds |"
-LEAST_TRIED = 10
-"""Least number of injections of a fault that has a random part."""
+MOST = 10
+"""Repetitions behind the published table."""
+REPEAT = int(os.environ.get("REPEAT", "2"))
+"""Least number of injections of a fault that has a random part: `make faults REPEAT=10`."""
 TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -64,6 +69,19 @@ class Fault:
 Injecting = Callable[..., "Iterator[Fault]"]
 
 
+@pytest.fixture(scope="session")
+def repeat() -> int:
+    """How often a fault that has a random part is injected, or the unit of a larger number."""
+    return REPEAT
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A finished workspace of one's own, elsewhere."""
+    shutil.copytree(finished.path, tmp_path / "copy", ignore=shutil.ignore_patterns(".snakemake"))
+    return type(finished)(tmp_path / "copy")
+
+
 @pytest.fixture
 def injecting(record_property) -> Injecting:
     """Opens a `Fault` to count injections in; fails if anything is lost, wrong or a traceback."""
@@ -79,7 +97,7 @@ def injecting(record_property) -> Injecting:
         fault = Fault(kind, group, recovers)
         yield fault
         record_property(NAME, json.dumps(asdict(fault)))
-        assert len(fault.seconds) >= (LEAST_TRIED if chance else 1), fault
+        assert len(fault.seconds) >= (REPEAT if chance else 1), fault
         assert fault.message, f"{kind}: no message"
         assert not fault.lost, fault
         assert not fault.wrong, fault
@@ -128,5 +146,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):  # not in the workers of pytest-xdist
-        config.pluginmanager.register(Reliability(config.getoption("--reliability", None)))
+    if hasattr(config, "workerinput"):  # a worker of pytest-xdist
+        return
+    page = config.getoption("--reliability", None)
+    if page is not None and REPEAT < MOST:
+        raise pytest.UsageError(f"{page} shows at least {MOST} repetitions: set REPEAT={MOST}")
+    config.pluginmanager.register(Reliability(page))

@@ -95,10 +95,10 @@ def test_results_from_an_archive_need_no_training(finished, workspace, monkeypat
     assert workspace.planned("metrics", "claims", FIGURE) == {}
 
 
-def test_an_archive_that_was_cut_short(packed, injecting, merging):
+def test_an_archive_that_was_cut_short(packed, injecting, merging, repeat):
     whole, chance = Path("sound.zip").read_bytes(), random.Random(1)
     with injecting("archive cut short", group=GROUP, recovers=AGAIN, chance=True) as fault:
-        for _ in range(12):
+        for _ in range(repeat):
             with fault.injection():
                 Path("bad.zip").write_bytes(whole[: chance.randrange(len(whole))])
                 status, told = merging("bad.zip")
@@ -107,10 +107,10 @@ def test_an_archive_that_was_cut_short(packed, injecting, merging):
                 recovered(fault, merging, packed, "cannot be read; it is cut short or damaged")
 
 
-def test_an_archive_with_a_flipped_bit(packed, injecting, merging):
+def test_an_archive_with_a_flipped_bit(packed, injecting, merging, repeat):
     whole, chance = Path("sound.zip").read_bytes(), random.Random(2)
     with injecting("archive with a flipped bit", group=GROUP, recovers=AGAIN, chance=True) as fault:
-        for _ in range(25):
+        for _ in range(2 * repeat):
             with fault.injection():
                 content = bytearray(whole)
                 content[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
@@ -261,14 +261,14 @@ def test_results_of_another_version(packed, finished, workspace, injecting, merg
             fault.lost += len(kept.items() - sealed(Path("results")).items())
 
 
-def test_a_merge_that_is_killed(packed, injecting):
+def test_a_merge_that_is_killed(packed, injecting, repeat):
     begun = time.monotonic()
     assert merged("sound.zip") == (0, "")
     whole, chance = time.monotonic() - begun, random.Random(3)
     shutil.rmtree("all")
     command = [sys.executable, "-m", "neuralrace.cli.main", "merge", "sound.zip", "--into", "all"]
     with injecting("merge killed", group=GROUP, chance=True) as fault:
-        for _ in range(10):
+        for _ in range(repeat):
             with fault.injection():
                 running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
                 time.sleep(chance.uniform(0.7, 1.0) * whole)

@@ -123,7 +123,9 @@ def over(path: Path, content: bytes, way: str) -> None:
 
 @pytest.mark.parametrize("way", ["renamed over it", "copied over it"])
 @pytest.mark.parametrize("copy", ["cp -a", "cp -r", "tar", "touch"])
-def test_damage_is_named_where_a_copy_gave_files_other_times(made, injecting, copy, way, tmp_path):
+def test_damage_is_named_where_a_copy_gave_files_other_times(
+    made, injecting, copy, way, tmp_path, repeat
+):
     """A copy of a folder gives checksum files newer times than their files."""
     workspace, _sound = made
     random = np.random.default_rng(len(copy) + len(way))
@@ -140,6 +142,7 @@ def test_damage_is_named_where_a_copy_gave_files_other_times(made, injecting, co
         subprocess.run(command, check=True)
     files = [path for path in moved.rglob("*.nc") if "variants" not in path.parts]
     files += [moved / name for name in ("claims.md", "claims.json", "metrics.csv")]
+    files = [files[number] for number in random.permutation(len(files))[: 2 * repeat]]
     kind = f"damage after {copy}: another file {way}"
     planned = {moved / path.relative_to(workspace.path / "results"): key
                for path, key in PLANNED.items()}  # fmt: skip
@@ -191,16 +194,22 @@ READERS = {
 """Of each file, one that is computed from it, and what to ask for so that it is."""
 
 
-@pytest.mark.parametrize("damage", ["flipped", "cut", "no checksum", "no text", "another schema"])
-def test_the_remedy_that_a_job_names_mends_what_it_refuses(made, injecting, damage):
+UNREADABLE = ("flipped", "cut", "no checksum", "no text", "another schema")
+
+
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_the_remedy_that_a_job_names_mends_what_it_refuses(made, injecting, damage, repeat):
     """Somebody reads a damaged file: the command of the message, and all is as it was."""
     workspace, sound = made
     cell = workspace.path / "results/deep_linear/time_to_learn/main"
     random = np.random.default_rng(5)
+    # where there are fewer repetitions than files, each damage leaves out another one
+    names = np.roll([*READERS], UNREADABLE.index(damage))[:repeat].tolist()
     counted = injecting(f"a job reads a damaged file: {damage}", group=GROUP,
                         recovers="the command that the message names")  # fmt: skip
     with counted as fault:
-        for name, (made_from_it, command) in READERS.items():
+        for name in names:
+            made_from_it, command = READERS[name]
             path = cell / name
             with fault.injection():
                 content = path.read_bytes()

@@ -165,14 +165,14 @@ def flipped(content, at, bit):
     return content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :]
 
 
-def test_a_damaged_file_of_a_data_set_is_fetched_again(folder, server, injecting):
+def test_a_damaged_file_of_a_data_set_is_fetched_again(folder, server, injecting, repeat):
     path, before = folder / f"{STEM}.gz", load(folder)
     official, rng = path.read_bytes(), np.random.default_rng(1)
     server.answer = Answer(official)
     with injecting(
         "a downloaded data file is damaged (bit flipped, or cut)", group=GROUP, chance=True
     ) as fault:
-        for _ in range(20):
+        for _ in range(2 * repeat):
             with fault.injection():
                 path.write_bytes(damaged(official, rng))
                 fault.wrong += not np.array_equal(load(folder), before)
@@ -184,21 +184,22 @@ def test_a_damaged_file_of_a_data_set_is_fetched_again(folder, server, injecting
         fault.message = "fetched again; without a network: damaged (why), and fetching ... failed"
 
 
-def test_a_damaged_file_beside_a_whole_one(folder, injecting, monkeypatch):
+def test_a_damaged_file_beside_a_whole_one(folder, injecting, monkeypatch, repeat):
     monkeypatch.setattr(pooch, "retrieve", None)  # nothing is fetched
     path, before = folder / f"{STEM}.gz", load(folder)
     official, rng = path.read_bytes(), np.random.default_rng(2)
     (folder / STEM).write_bytes(gzip.decompress(official))
     with injecting("a damaged .gz beside the intact file", group=GROUP, chance=True) as fault:
-        for _ in range(10):
+        for _ in range(repeat):
             with fault.injection():
                 path.write_bytes(damaged(official, rng))
                 fault.wrong += not np.array_equal(load(folder), before)
         fault.message = "none: the whole one is read"
 
 
-@pytest.mark.parametrize(("suffix", "examples"), [(".npz", 6000), (".csv", 6000), (".nc", 60)])
-def test_damaged_files_of_ones_own(suffix, examples, injecting):
+@pytest.mark.parametrize(("suffix", "each"), [(".npz", 600), (".csv", 600), (".nc", 6)])
+def test_damaged_files_of_ones_own(suffix, each, injecting, repeat):
+    examples = each * repeat
     fuzz = runpy.run_path(str(MUTATIONS))["fuzz"]
     kind = f"data of one's own with damage anywhere ({suffix})"
     nothing = "nothing to recover: refused before anything runs"
@@ -226,7 +227,7 @@ def test_hostile_files_of_ones_own(tmp_path, injecting):
         fault.message = "my.npz: cannot be read (why); put the file there, or correct `path`"
 
 
-def test_a_file_of_ones_own_that_changed(tmp_path, injecting):
+def test_a_file_of_ones_own_that_changed(tmp_path, injecting, repeat):
     path, rng = tmp_path / "my.npz", np.random.default_rng(3)
     np.savez(path, x=rng.normal(size=(9, 3)), y=rng.normal(size=(9, 2)))
     content = path.read_bytes()
@@ -235,7 +236,7 @@ def test_a_file_of_ones_own_that_changed(tmp_path, injecting):
     with injecting(
         "your own data file changes after planning", group=GROUP, recovers=RESTORE, chance=True
     ) as fault:
-        for _ in range(10):
+        for _ in range(repeat):
             with fault.injection():
                 path.write_bytes(damaged(content, rng))
                 again = File.model_validate(planned.model_dump())  # the path anew: nothing is kept

@@ -81,7 +81,7 @@ def test_a_text_that_nobody_can_mean(kind, tmp_path, injecting):
         fault.message = "mine.yaml: where: what it is; what to do"
 
 
-def test_a_text_that_was_damaged(tmp_path, injecting):
+def test_a_text_that_was_damaged(tmp_path, injecting, repeat):
     """A plan or one message, and never anything else."""
     text = yaml.safe_dump({"experiments": {"paper": {"one": CELL}}, "batch": ["seed"]}).encode()
     chance, path = random.Random(0), tmp_path / "mine.yaml"
@@ -91,7 +91,7 @@ def test_a_text_that_was_damaged(tmp_path, injecting):
         recovers=NOTHING,
         chance=True,
     ) as fault:
-        for _ in range(200):
+        for _ in range(20 * repeat):
             content = bytearray(text)
             for _ in range(chance.randint(1, 3)):
                 content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
@@ -180,10 +180,13 @@ def test_a_profile_that_asks_for_code(workspace, monkeypatch, capsys, injecting)
         fault.message = "mine/config.yaml: __use_yte__: a configuration is data and runs no code"
 
 
-def test_a_text_that_nobody_can_mean_given_to_the_workflow(workspace, injecting):
+def test_a_text_that_nobody_can_mean_given_to_the_workflow(workspace, injecting, repeat):
+    """Those of a sample: each start of Snakemake takes seconds."""
+    texts = [text for kind in TEXTS.values() for text in kind]
+    random.Random(0).shuffle(texts)
     kind = "YAML that is none, or stands for more than memory holds, in a run"
     with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
-        for text in (text for kind in TEXTS.values() for text in kind):
+        for text in texts[: 4 * repeat]:
             path = workspace.path / "mine.yaml"
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
             with fault.injection():
@@ -193,16 +196,16 @@ def test_a_text_that_nobody_can_mean_given_to_the_workflow(workspace, injecting)
         fault.message = "mine.yaml: where: what it is; what to do"
 
 
-def test_any_configuration_for_two_minutes(tmp_path, monkeypatch, injecting):
+def test_any_configuration(tmp_path, monkeypatch, injecting, repeat):
     """Random bytes, pieces of YAML, odd values in odd places: planned, or told in a message."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config/mine").mkdir(parents=True)
     (tmp_path / "config/mine/experiments.yaml").write_text("experiments: {}")
-    kind, seconds, before = "configurations at random", 120, memory()
+    kind, seconds, before = "configurations at random", 12 * repeat, memory()
     with injecting(kind, group=GROUP, recovers=NOTHING, chance=True) as fault:
 
         @settings(
-            max_examples=500, database=None, derandomize=False,
+            max_examples=200, database=None, derandomize=False,
             suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         @given(content=contents)

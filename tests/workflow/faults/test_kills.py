@@ -1,6 +1,7 @@
 """Killed jobs and Snakemake processes: the same command continues to the same results."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 GROUP = "Runs"
-TIMES = 10
+MOST = 10
+"""Injections until one comes at a time at which there is something to tell."""
 LONGEST = 60.0
 """Seconds within which a run must start its jobs."""
 
@@ -132,15 +134,16 @@ def results(folder: Path) -> dict[str, bytes]:
         ("SIGTERM to Snakemake", ask_to_end, ""),
     ],
 )
-def test_the_same_command_continues(workspace, truth, injecting, kind, strike, message):
+def test_the_same_command_continues(workspace, truth, injecting, kind, strike, message, repeat):
     command, random = long(workspace), np.random.default_rng(len(kind))
     with injecting(kind, group=GROUP, chance=True) as fault:
-        printed = ""
-        for turn in range(TIMES):
+        turn, printed = 0, ""
+        while turn < repeat or (message not in printed and turn < MOST):
             with fault.injection():
                 # every second time while jobs compute, else at any time
                 wait = random.uniform(0, 1 if turn % 2 else 4)
                 printed += struck(workspace, command, strike, wait, at_work=bool(turn % 2))
+            turn += 1
         final = workspace.snakemake(*command)
         made = results(workspace.path)
         fault.lost += len(truth.keys() - made.keys())
@@ -173,19 +176,21 @@ EDITED = {
     ),
 }
 """File of the library, its text, the temporary replacement, and the results to compute again."""
+TOO_LATE = re.compile("was edited while this job ran|edited after this run")
+"""What is said of an edit; which of the two depends on when it comes."""
 
 
 @pytest.mark.parametrize("what", EDITED)
-def test_code_that_is_edited_and_restored_gives_no_wrong_results(building, injecting, what):
+def test_code_that_is_edited_and_restored_gives_no_wrong_results(copied, injecting, what, repeat):
     name, right, wrong, remade = EDITED[what]
-    workspace, random = building("edited"), np.random.default_rng(3)
-    workspace.snakemake("cells")
+    workspace, random = copied, np.random.default_rng(3)
     true, path = results(workspace.path), workspace.path / "src/neuralrace" / name
     text = path.read_text()
     assert right in text
-    printed, kind = "", f"code is edited during a run, and edited back: {what}"
+    turn, printed, kind = 0, "", f"code is edited during a run, and edited back: {what}"
     with injecting(kind, group=GROUP, chance=True) as fault:
-        for _ in range(TIMES):
+        while turn < repeat or (not TOO_LATE.search(printed) and turn < MOST):
+            turn += 1
             for file in workspace.path.glob(f"results/*/*/*/{remade}"):
                 file.unlink()
             with fault.injection():
@@ -202,14 +207,12 @@ def test_code_that_is_edited_and_restored_gives_no_wrong_results(building, injec
             now = results(workspace.path)
             fault.lost += len(true.keys() - now.keys())
             fault.wrong += sum(now.get(name) != content for name, content in true.items())
-        # which of the two depends on when the edit comes
-        assert "was edited while this job ran" in printed or "edited after this run" in printed
+        assert TOO_LATE.search(printed)
         fault.message = "was edited while this job ran ...; nothing was written"
 
 
-def test_configuration_that_is_edited_during_a_run_is_for_the_next_run(building, injecting):
-    workspace = building("configured")
-    workspace.snakemake("cells")
+def test_configuration_that_is_edited_during_a_run_is_for_the_next_run(copied, injecting):
+    workspace = copied
     true, kind = results(workspace.path), "the configuration is edited during a run"
     changed = workspace.deep
     changed["time_to_learn"]["training"]["learning_rate"] = 0.01

@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.workflow]
 CELL = "layer_dynamics/glorot_moments/main"
 TARGET = f"results/{CELL}/metrics.nc"
 LOG = f"results/logs/{CELL}/train.log"
-TIMES = 10
 STEPS = 16_000_000
 """Steps of a training that takes longer than this test."""
 CELLS = ("cells",)
@@ -105,13 +104,13 @@ def trains(log):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stopped_training_continues(training, injecting, kind):
+def test_a_stopped_training_continues(training, injecting, repeat, kind):
     command, send, names = KINDS[kind]
     random.seed(kind)
     log, stopped = training.path / LOG, [0]
     kind = f"{kind}, in the middle of training"
     with injecting(kind, group="Runs", chance=True) as fault:
-        for turn in range(TIMES):
+        for turn in range(max(repeat, len(names))):
             name = names[turn % len(names)]
             log.unlink(missing_ok=True)
             with fault.injection():
@@ -184,10 +183,10 @@ def test_an_interrupt_that_was_ignored_at_the_start_stays_ignored(workspace, inj
         fault.message = "none: the run goes on; SIGTERM stops it"
 
 
-def test_a_run_is_stopped_before_its_first_job(workspace, injecting):
+def test_a_run_is_stopped_before_its_first_job(workspace, injecting, repeat):
     random.seed(0)
     with injecting("Ctrl-C before the first job", group="Runs", chance=True) as fault:
-        for turn in range(TIMES):
+        for turn in range(repeat):
             with fault.injection():
                 controller = start(workspace, ("snakemake", "neuralrace")[turn % 2])
                 # before, Snakemake itself is being imported
