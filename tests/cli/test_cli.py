@@ -163,7 +163,7 @@ def test_show_describes_a_result_file(output, finished):
 
 def test_verify_counts_sound_files(finished, capsys):
     assert main(["verify", str(finished / "results")]) == 0
-    assert capsys.readouterr().out.startswith("3 files and 1 figures and tables verified")
+    assert capsys.readouterr().out.startswith("3 files of cells and 1 of figures and tables verified")
 
 
 def test_verify_reports_a_damaged_file(finished, tmp_path, capsys):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from neuralrace.claims.spec import ClaimFile, combined, read_claims
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, counted
 
 ELLIPSIS = " … "
 """Marks an omission in a quote."""
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{count} quotes are exact")
+    print(f"{counted(count, 'quote')} {'is' if count == 1 else 'are'} exact")
     return 0
 
 
