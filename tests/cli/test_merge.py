@@ -211,7 +211,7 @@ def test_unusable_files_are_listed(two, damage, problem):
 def test_results_of_another_version_are_listed(two, monkeypatch):
     monkeypatch.setattr("neuralrace.results.schema.SCHEMA_VERSION", "4")
     lines = refused(two)
-    assert lines[0].startswith("12 files")
+    assert lines[0].startswith("12 unusable files")
     assert lines[1] == f"- anna: {A}/trajectory.nc: has schema '3', this version reads '4'"
 
 

@@ -75,8 +75,8 @@ def verify(
         raise UserError("\n".join([count, *lines, advice]))
     figures = f" and {len(outputs)} of figures and tables" if outputs else ""
     report(
-        f"{counted(len(files), 'file')} of cells{figures} verified: checksum, schema, specification, code, inputs, "
-        "finite values"
+        f"{counted(len(files), 'file')} of cells{figures} verified: checksum, schema, "
+        "specification, code, inputs, finite values"
     )
 
 
