@@ -205,7 +205,7 @@ def test_claims_of_smaller_experiments_are_refused_by_a_way_out(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     small = Study({"settings": "config/*/smoke.yaml"}, [])
     assert {*small.figure_inputs("deep_linear/exact")} <= {*small.fingerprints}
-    with pytest.raises(UserError, match="claims need all .* name the target gallery; did you mean"):
+    with pytest.raises(UserError, match="name the target gallery; did you mean"):
         small.claim_inputs()
 
 
