@@ -332,7 +332,7 @@ def test_missing_file_is_reported(work):
 
 
 def test_examples_of_the_manual_are_accepted(work):
-    example, crossing, points = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
+    _, example, crossing, points = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
     path = work.write()
     path.write_text(example, encoding="utf-8")
     content = read_claims([path])[path]

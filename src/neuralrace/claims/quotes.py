@@ -1,7 +1,8 @@
-"""Check of quotes: `python -m neuralrace.claims.quotes FOLDER`.
+"""Check of quotes: `python -m neuralrace.claims.quotes FOLDER [CLAIMS.yaml ...]`.
 
 FOLDER holds the texts of the papers, which are not part of this repository. A text is recognised by
-its checksum, and must contain each quote word for word.
+its checksum, and must contain each quote word for word. Without names of files, the claims of all
+papers are checked.
 """
 
 import hashlib
@@ -71,11 +72,13 @@ def _folded(text: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """The command line; returns the exit status."""
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        print("usage: python -m neuralrace.claims.quotes FOLDER_WITH_TEXTS", file=sys.stderr)
+    folder, *files = map(Path, arguments or [""])
+    if not arguments or not folder.is_dir():
+        usage = "usage: python -m neuralrace.claims.quotes FOLDER_WITH_TEXTS [CLAIMS.yaml ...]"
+        print(usage, file=sys.stderr)
         return 2
     try:
-        count = check(sorted(Path("config").glob("*/claims.yaml")), Path(arguments[0]))
+        count = check(files or sorted(Path("config").glob("*/claims.yaml")), folder)
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
