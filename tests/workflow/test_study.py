@@ -203,8 +203,7 @@ def test_claims_of_one_paper_are_planned_alone(tmp_path, monkeypatch):
 def test_claims_of_smaller_experiments_are_refused_by_a_way_out(tmp_path, monkeypatch):
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     monkeypatch.chdir(tmp_path)
-    small = Study({"settings": "config/*/smoke.yaml"}, [])
-    assert {*small.figure_inputs("deep_linear/exact")} <= {*small.fingerprints}
+    small = Study({"only": ["deep_linear"], "settings": "config/*/smoke.yaml"}, [])
     with pytest.raises(UserError, match="name the target gallery; did you mean"):
         small.claim_inputs()
 

@@ -428,23 +428,23 @@ class Study:
             The line; empty if no such file is computed.
         """
         cells, programs, jobs, seconds = set[str](), set[Any](), 0, 0.0
+        stages = {f"{kind}.nc": stage for kind, stage in STAGES.items()}
         for file in files:
             folder, _, name = file.removeprefix(f"{self.results}/").rpartition("/")
-            kind = name.removesuffix(".nc")
-            if folder in self.plan.cells and kind in STAGES:
+            if folder in self.plan.cells and name in stages:
                 cost = self.cost(folder)
-                seconds += getattr(cost, STAGES[kind])
-                if kind == "trajectory" and cost.program not in programs:
+                seconds += getattr(cost, stages[name])
+                if stages[name] == "train" and cost.program not in programs:
                     seconds += cost.compile
                     programs.add(cost.program)
                 cells.add(folder)
-            elif folder.startswith("variants/"):
-                _, group, experiment = folder.split("/", 2)
-                seconds += self.variant_seconds(group, experiment)
-                cells.update(f"{folder}/{name}" for name in self.variants[group][experiment])
-            else:
-                continue
-            jobs += 1
+                jobs += 1
+            for group in VARIANT_SETS:
+                if folder.startswith(of_group := f"variants/{group}/"):
+                    experiment = folder.removeprefix(of_group)
+                    seconds += self.variant_seconds(group, experiment)
+                    cells |= {f"{folder}/{label}" for label in self.variants[group][experiment]}
+                    jobs += 1
         if not jobs:
             return ""
         return (
