@@ -29,17 +29,22 @@ UV := set -a; eval "$$($(BIN)/python -m pip config list | sed -n "s/\\\\n/ /g; \
   s/^[^=]*[.]index-url=/UV_DEFAULT_INDEX=/p; s/^[^=]*[.]extra-index-url=/UV_INDEX=/p; \
   s/^[^=]*[.]cert=/SSL_CERT_FILE=/p")"; UV_INDEX_STRATEGY=unsafe-best-match; \
   $(BIN)/uv pip
-INSTALL := $(UV) install --compile-bytecode --python $(BIN)/python
+INSTALL := $(UV) install --quiet --python $(BIN)/python
+
+# Importing a module once compiles it. A run imports a fifth of all modules that are installed.
+COMPILED := neuralrace.api.simulation neuralrace.figures.plot snakemake.cli \
+  $(addprefix neuralrace.workflow.,draw judge measure solve study train)
+$(INSTALLED): export PYTHONDONTWRITEBYTECODE :=
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "neuralrace needs Python 3.11 or newer and '$(PYTHON)' is none." \
 	    "Name another one: make PYTHON=python3.12" >&2; exit 1; }
-	@echo "Making .venv, with uv in it"
+	@echo "Making the environment .venv"
 	@$(PYTHON) -m venv .venv
 	@awk '/^[^ #]/ { wanted = /^uv==/ } wanted' requirements.lock > .venv/uv.lock
 	@$(BIN)/python -m pip --disable-pip-version-check install -qq --require-hashes -r .venv/uv.lock
-	@echo "Installing what a run needs: half a minute, once"
+	@echo "Installing the packages that a run needs (half a minute)"
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@touch $@
 
@@ -47,7 +52,8 @@ $(LOCKED): requirements.lock
 $(INSTALLED): $(LOCKED) pyproject.toml
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@echo "Checking that numbers come out right here"
-	@$(BIN)/python -m neuralrace.testing.known_answers
+	@$(BIN)/python -c '$(COMPILED:%=import %;)' & \
+	  $(BIN)/python -m neuralrace.testing.known_answers && wait $$!
 	@touch $@
 
 $(TOOLS): $(INSTALLED) requirements-dev.lock
@@ -63,6 +69,8 @@ $(SLURM): $(INSTALLED) requirements-slurm.lock
 
 .PHONY: install
 install: $(INSTALLED) ## install what a run needs into .venv
+	@echo "Installed into .venv. Next: . .venv/bin/activate && neuralrace run deep_linear/staircase"
+	@echo "All figures and claims: make figures"
 
 # Snakemake keeps what it reads in a home, where there is one to write to.
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
@@ -105,6 +113,8 @@ verify: $(RUNNING) ## check finished results against their checksums, schema and
 
 .PHONY: report
 report: $(INSTALLED) ## pack figures, claims and provenance of finished results into report.zip
+	@test -f results/claims.md || { echo "report.zip packs finished results, and there are none." \
+	  "Compute them first: make figures" >&2; exit 1; }
 	$(SNAKEMAKE) --report report.zip
 
 .PHONY: smoke

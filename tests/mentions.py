@@ -307,7 +307,9 @@ def python(words: list[str], page: Path | None) -> str:
 
 
 def pip(words: list[str], page: Path | None) -> str:
-    """What is wrong with the extras that are to be installed."""
+    """What is wrong with what is to be installed: the library is in no registry yet."""
+    if any(re.match(r"neuralrace\b", word) for word in words):
+        return "name a folder or a wheel"
     return missing({name for word in words for name in re.findall(r"\[(\w+)\]", word)} - extras())
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuralrace.errors import UserError, configured_as, shorten
+from neuralrace.errors import UserError, configured_as, counted, shorten
 
 
 def test_a_message_has_file_key_value_problem_and_remedy():
@@ -22,6 +22,10 @@ def test_a_long_value_is_shortened():
 def test_a_text_of_the_largest_length_is_whole():
     assert shorten("x" * 20, 20) == "x" * 20
     assert shorten("a" * 10 + "b" * 11, 20) == "a" * 10 + " ... " + "b" * 10
+
+
+def test_a_counted_noun_is_singular_for_one_only():
+    assert [counted(n, "cell") for n in (0, 1, 2)] == ["0 cells", "1 cell", "2 cells"]
 
 
 def test_replaced_parts_do_not_change_the_first_error():

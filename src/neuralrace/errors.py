@@ -77,6 +77,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, whose plural ends in s: `1 cell`, `2 cells`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def shorten(text: str, most: int = 400) -> str:
     """The text, without its middle if it is longer than `most` characters."""
     half = most // 2

@@ -299,7 +299,8 @@ def test_manual_and_criteria_agree():
         ("claim: []\n", "unknown key"),
         ("claims: []\nmore: 1\n", "more: 1: unknown key"),
         ("claims: []\nsetups: {}\nsource: {title: a, authors: b, text_sha256: abc}\n",
-         "source.text_sha256: 'abc'"),
+         "source.text_sha256: 'abc': is not a SHA-256, 64 digits of 0-9 and a-f; save the text "
+         "that you quote as a file; `sha256sum FILE` prints its SHA-256"),
     ],
 )  # fmt: skip
 def test_broken_files_are_reported(work, text, words):
@@ -331,7 +332,7 @@ def test_missing_file_is_reported(work):
 
 
 def test_examples_of_the_manual_are_accepted(work):
-    example, crossing, points = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
+    _, example, crossing, points = re.findall(r"```yaml\n(.*?)```", MANUAL, flags=re.DOTALL)
     path = work.write()
     path.write_text(example, encoding="utf-8")
     content = read_claims([path])[path]

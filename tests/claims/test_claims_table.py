@@ -166,7 +166,7 @@ def test_page_of_a_paper(rows, tmp_path):
     text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     assert text.startswith(
         "# On learning\n\nBy A. Author.\n\n"
-        "Of 2 sentences tested, by 4 claims: 1 hold, 1 wrong (1 error). Several claims"
+        "Of 2 sentences tested, by 4 claims: 1 holds, 1 wrong (1 error). Several claims"
     )
     for line in (
         "## Wrong: 1 claim\n",
@@ -321,7 +321,7 @@ def test_surprises_are_written_and_refused(work, tmp_path):
     ):
         assert words in message
         assert words in text
-    assert message.startswith("7 of 9 statements differ from their known outcome:\n")
+    assert message.startswith("7 of 9 statements without the known outcome:\n")
     line = "- deep_linear: found-not: known as holds, came out does not hold: contradicted: "
     assert line in message
     assert line in (tmp_path / "findings.md").read_text(encoding="utf-8")

@@ -163,7 +163,9 @@ def test_show_describes_a_result_file(output, finished):
 
 def test_verify_counts_sound_files(finished, capsys):
     assert main(["verify", str(finished / "results")]) == 0
-    assert capsys.readouterr().out.startswith("3 files and 1 figures and tables verified")
+    assert capsys.readouterr().out.startswith(
+        "3 files of cells and 1 of figures and tables verified"
+    )
 
 
 def test_verify_reports_a_damaged_file(finished, tmp_path, capsys):
@@ -486,6 +488,7 @@ def test_new_paper_runs_outside_of_any_clone_and_without_claims(tmp_path):
     printed = outside(tmp_path, "run", "-n", "--cores", "1")
     assert ONE_TRAINING.search(printed)
     assert printed.count("Job stats:") == 1
+    assert "    reason: Missing output files: results/mine/first/main/trajectory.nc\n" in printed
 
 
 @pytest.mark.workflow

@@ -41,7 +41,7 @@ def test_equal_folders_have_no_differences(folders):
     one, other = folders(VALUES, VALUES)
     assert list(compare.differences(one, other)) == [("deep_linear/e/main", "m", 0.0, 1e-6)]
     text = "\n".join(compare.report(one, other))
-    assert "0 claims and findings come out otherwise" in text
+    assert "claims and findings with another outcome: 0" in text
     assert "1 equal to the bit, 0 beyond rounding" in text
 
 
@@ -96,7 +96,7 @@ def test_different_figures_are_listed(folders, within):
     assert differences[names[0]] is None
     assert f"- {names[1]}: {differences[names[1]]}" in list(compare.report(*results))
     galleries = [(folder if within else folder.parent) / "figures" for folder in results]
-    assert next(compare.report(*galleries)) == "2 figures in both, 1 look otherwise"
+    assert next(compare.report(*galleries)) == "2 figures in both; different: 1"
     assert len(list(compare.report(*galleries))) == 2
     path.write_bytes(b"none")
     with pytest.raises(UserError, match=r"rotation.png is no picture"):

@@ -116,7 +116,7 @@ def test_archive_opens_elsewhere(results, tmp_path, monkeypatch, capsys):
     ):
         assert main(command) == 0
     printed = capsys.readouterr().out
-    assert "4 files and 2 figures and tables verified" in printed
+    assert "4 files of cells and 2 of figures and tables verified" in printed
     assert "statement: Something is so." in printed
     assert "4 metrics of 4 cells: 4 equal to the bit" in printed
 

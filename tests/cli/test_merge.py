@@ -203,7 +203,7 @@ def flip(path):
 def test_unusable_files_are_listed(two, damage, problem):
     damage()
     lines = refused(two)
-    assert lines[0] == "1 files that cannot be used; nothing was written"
+    assert lines[0] == "1 unusable file; nothing was written"
     assert lines[1].startswith("- ben: ")
     assert problem in lines[1]
 
@@ -211,7 +211,7 @@ def test_unusable_files_are_listed(two, damage, problem):
 def test_results_of_another_version_are_listed(two, monkeypatch):
     monkeypatch.setattr("neuralrace.results.schema.SCHEMA_VERSION", "4")
     lines = refused(two)
-    assert lines[0].startswith("12 files")
+    assert lines[0].startswith("12 unusable files")
     assert lines[1] == f"- anna: {A}/trajectory.nc: has schema '3', this version reads '4'"
 
 
@@ -243,7 +243,7 @@ def test_progress_is_reported(two):
 def test_command_prints_the_number_of_cells_from_each_source(two, capsys):
     assert main(["merge", "anna", "ben", "--into", "all"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("all holds 3 cells: 2 from anna, 1 from ben, 0 were there\n")
+    assert printed.startswith("all holds 3 cells: 2 from anna, 1 from ben, 0 already there\n")
     assert "snakemake --cores all claims metrics" in printed
     write_cell("carl", C, value=2.0)
     assert main(["merge", "carl", "--into", "all"]) == 1

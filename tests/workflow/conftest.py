@@ -142,7 +142,8 @@ class Workspace:
 
     def planned_files(self, *targets: str) -> set[str]:
         """Files that a dry run plans to write."""
-        printed = self.snakemake("--quiet", "progress", "--dry-run", *targets)
+        printed = self.snakemake("--dry-run", *targets)
+        assert printed.count("reason: ") >= printed.count("jobid: ")
         outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
         return {name.removesuffix(" (update)") for names in outputs for name in names.split(", ")}
 

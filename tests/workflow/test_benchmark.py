@@ -32,7 +32,7 @@ LAWS = {
 }
 DRAWN = "linear_drawn_11"
 BOARD = ("benchmark.md", "benchmark.csv", "benchmark.nc", "benchmark_findings.json")
-JOB = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)", re.MULTILINE)
+JOB = re.compile(r"^[\d:]{8} (?:\S+: )?(\w+) done, \d+ of \d+$", re.MULTILINE)
 OUTSIDE = {
     "outside.dist-info/METADATA": "Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n",
     "outside.dist-info/entry_points.txt": "[neuralrace]\nsolutions = outside.solutions\n",

@@ -69,7 +69,7 @@ def test_absent_resources_are_named(write_profile, resources, absent):
 
 @pytest.mark.parametrize(
     ("executor", "package"),
-    [("slurm", "neuralrace[slurm]"), ("lsf", "snakemake-executor-plugin-lsf")],
+    [("slurm", "snakemake-executor-plugin-slurm"), ("lsf", "snakemake-executor-plugin-lsf")],
 )
 def test_an_absent_plug_in_is_named_with_its_package(write_profile, monkeypatch, executor, package):
     monkeypatch.setattr(profile, "find_spec", lambda name: None)
@@ -77,7 +77,7 @@ def test_an_absent_plug_in_is_named_with_its_package(write_profile, monkeypatch,
     with pytest.raises(UserError, match="plug-in is not installed") as error:
         profile.check(remote)
     assert (error.value.key, error.value.value) == ("executor", repr(executor))
-    assert f"pip install '{package}'" in error.value.remedy
+    assert f"`pip install {package}`" in error.value.remedy
 
 
 def test_a_folder_without_a_profile_is_refused(tmp_path):

@@ -1,5 +1,7 @@
 """Another configuration into another folder, as the workflow at a fraction of its size."""
 
+import re
+
 import pytest
 import xarray as xr
 import yaml
@@ -14,7 +16,12 @@ def test_a_configuration_says_where_its_results_go(workspace):
     (workspace.path / "smoke.yaml").write_text(yaml.safe_dump(smoke))
     (workspace.path / "own.yaml").write_text(yaml.safe_dump(own))
     file = "results/small/deep_linear/time_to_learn/main/trajectory.nc"
-    workspace.snakemake(file, "--config", "settings=smoke.yaml,own.yaml")
+    printed = workspace.snakemake(file, "--config", "settings=smoke.yaml,own.yaml")
+    assert "\n1 job of 1 cell to run: about " in printed
+    assert re.search(
+        r"^[\d:]{8} deep_linear/time_to_learn/main: train done, 1 of 1$", printed, re.M
+    )
+    assert "jobid" not in printed
     trajectory = xr.load_dataset(workspace.path / file)
     assert trajectory.time.values.tolist() == [0, 15, 30]
     assert trajectory.sizes["seed"] == 1

@@ -14,8 +14,7 @@ from builders import LINEAR, REPOSITORY
 from neuralrace.config.load import paper_files
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES, Figure
-from neuralrace.results.checksums import Checksums, checksum_path, file_sha256
-from neuralrace.workflow.study import PLANNED, Study
+from neuralrace.workflow.study import PLANNED, Study, core_time
 from odd_configurations import contents, outcome
 
 CELL = LINEAR | {
@@ -111,21 +110,51 @@ def test_to_plan_touches_no_file(folder):
     study.refuse_changed_plan()
     assert study.fingerprints
     assert study.outputs()
-    assert study.estimate(1.0)
+    assert study.estimate(study.fingerprints, lambda: 1.0)
     assert study.variant_checksums() == {"blind": "", "ranges": ""}
     assert everything(folder) == before
 
 
-def test_the_estimate_counts_stale_cells_and_scales_with_the_machine(study, folder):
-    assert study.estimate(1.0).startswith("2 of 2 cells are missing or stale: about ")
-    minutes = [float(study.estimate(factor).split()[-5]) for factor in (60.0, 600.0)]
-    assert minutes[1] == pytest.approx(10 * minutes[0], rel=0.1)
-    for path, fingerprint in study.fingerprints.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-        Checksums(fingerprint, {file.name: file_sha256(file)}).write(checksum_path(file))
-    assert study.estimate(1.0).startswith("0 of 2 cells are missing or stale")
+def test_the_estimate_is_of_the_files_that_a_run_computes(study):
+    cost = study.cost(ONE)
+    theory, trajectory = (f"results/{ONE}/{kind}.nc" for kind in ("theory", "trajectory"))
+    told = study.estimate([theory, "figures/deep_linear/exact.png"], lambda: 50 / cost.solve)
+    assert told == "1 job of 1 cell to run: about 50 core-seconds on this machine"
+    told = study.estimate([theory, trajectory], lambda: 50 / (study.seconds(ONE) + cost.solve))
+    assert told == "2 jobs of 1 cell to run: about 50 core-seconds on this machine"
+    both = [trajectory, f"results/{TWO}/trajectory.nc"]  # of the same compiled program
+    trained = study.seconds(ONE) + study.cost(TWO).train
+    told = study.estimate(both, lambda: 3600 / trained)
+    assert told == "2 jobs of 2 cells to run: about 60 core-minutes on this machine"
+    assert study.estimate(["results/metrics.csv", "results/claims.md"], pytest.fail) == ""
+
+
+def test_the_estimate_of_variants_is_that_of_their_cells(tmp_path, monkeypatch):
+    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    study = Study({"only": ["deep_linear"]}, [])
+    experiment, cells = next(iter(study.variants["ranges"].items()))
+    file = f"results/variants/ranges/{experiment}/failed.json"
+    seconds = study.variant_seconds("ranges", experiment)
+    told = study.estimate([file], lambda: 3 * 3600 / seconds)
+    assert told == f"1 job of {len(cells)} cells to run: about 3 core-hours on this machine"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.01, "1 core-second"),
+        (1.26, "1.3 core-seconds"),
+        (119.0, "120 core-seconds"),
+        (120.0, "2 core-minutes"),
+        (719.0, "12 core-minutes"),
+        (7200.0, "2 core-hours"),
+        (9001.0, "2.5 core-hours"),
+        (1e6, "280 core-hours"),
+    ],
+)
+def test_core_time_has_two_digits_in_a_unit_that_suits_it(seconds, words):
+    assert core_time(seconds) == words
 
 
 def test_a_job_on_another_machine_refuses_a_changed_plan(study, monkeypatch):
@@ -169,6 +198,14 @@ def test_claims_of_one_paper_are_planned_alone(tmp_path, monkeypatch):
     part = Study({"only": ["deep_linear/staircase"]}, [])
     with pytest.raises(UserError, match="matches no cell"):
         part.claim_inputs()
+
+
+def test_claims_of_smaller_experiments_are_refused_by_a_way_out(tmp_path, monkeypatch):
+    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    small = Study({"only": ["deep_linear"], "settings": "config/*/smoke.yaml"}, [])
+    with pytest.raises(UserError, match="name the target gallery; did you mean"):
+        small.claim_inputs()
 
 
 # Configuration files ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -14,6 +14,7 @@ from snakemake.exceptions import WorkflowError
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.workflow.interrupts import interrupts, kept_results
+from neuralrace.workflow.messages import shorten_messages
 from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.scheduling import begin_run, end_run
 from neuralrace.workflow.study import Study
@@ -22,7 +23,7 @@ gc.disable()  # until jobs start: collecting garbage would make planning half a 
 STARTED = time.time()
 INTERRUPTS = interrupts()
 WORKERS = WorkerPool()
-ESTIMATE_LOCK = threading.Lock()
+ESTIMATING = threading.Lock()
 
 
 @contextmanager
@@ -65,20 +66,21 @@ def submission_group(w):
     return "gpu_cells" if study.cost(w.cell).device == "gpu" else "cells"
 
 
-@cache
 def print_estimate():
-    """Prints once how long the run will take, at the measured speed of this machine."""
-    speed = WORKERS.run("speed", "speed", f"{study.results}/logs/speed.log", {})
-    print(study.estimate(speed), file=sys.stderr)
+    """Prints how long the jobs of this run will take, at the measured speed of this machine."""
+    jobs = tuple(workflow.dag.needrun_jobs(exclude_finished=False))
+    speed = partial(WORKERS.run, "speed", "speed", f"{study.results}/logs/speed.log", {})
+    if line := study.estimate([job.output[0] for job in jobs if job.output], speed):
+        print(line, file=sys.stderr)
 
 
 def run_in_worker(job, name, input, output, params, log, threads=1, resources={}, **more):
     """Calls `neuralrace.workflow.<job>.run(..., **params)` in a worker process."""
     arguments = {**dict(params.items()), **more}
     try:
-        if job == "train":
-            with ESTIMATE_LOCK:
-                print_estimate()
+        # by the first of all jobs, which others do not wait for; never where others submit jobs
+        if workflow.local_exec and ESTIMATING.acquire(blocking=False):
+            print_estimate()
         gpu = bool(resources.get("gpu"))
         WORKERS.run(job, name, log[0], arguments, input, output, threads, gpu)
     except UserError as error:

@@ -11,6 +11,7 @@ from neuralrace.claims.sentences import STATUSES, counts, errors
 from neuralrace.claims.spec import Status
 from neuralrace.claims.variants import VariantVerdict
 from neuralrace.claims.verdict import INTERVALS
+from neuralrace.errors import counted
 
 HEADINGS: Mapping[Status, tuple[str, str]] = {
     "wrong": (
@@ -108,8 +109,7 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
         chosen = [row for row in rows if row.status == status]
         if not chosen:
             continue
-        plural = "claim" if len(chosen) == 1 else "claims"
-        yield from ("", f"## {title}: {len(chosen)} {plural}", "", explanation, "")
+        yield from ("", f"## {title}: {counted(len(chosen), 'claim')}", "", explanation, "")
         if status == "not assessed":
             yield from _table(
                 ("Claim", "Statement", "Why it is not assessed"),
@@ -213,23 +213,22 @@ def _all_details(rows: Sequence[Row], links: Links) -> Iterator[str]:
 def counts_in_words(rows: Sequence[ClaimRow]) -> str:
     """Number of sentences of each status, in one sentence."""
     together = sum(counts(rows).values(), Counter[Status]())
-    told: dict[Status, str] = {
-        "reproduced": "{} hold",
-        "analogue": "{} hold for an analogue",
-        "identity": "{} identities",
-        "depends on": "{} depend on an unprinted choice",
-        "undecided": "{} undecided",
-        "not reproduced": "{} not reproduced",
-        "wrong": "{} wrong",
+    told: dict[Status, tuple[str, str]] = {  # of one sentence, and of several
+        "reproduced": ("holds", "hold"),
+        "analogue": ("holds for an analogue", "hold for an analogue"),
+        "identity": ("identity", "identities"),
+        "depends on": ("depends on an unprinted choice", "depend on an unprinted choice"),
+        "undecided": ("undecided", "undecided"),
+        "not reproduced": ("not reproduced", "not reproduced"),
+        "wrong": ("wrong", "wrong"),
     }
-    parts = [words.format(together[status]) for status, words in told.items() if together[status]]
+    found = [(together[status], words) for status, words in told.items() if together[status]]
+    parts = [f"{number} {one if number == 1 else several}" for number, (one, several) in found]
     assessed = together.total() - together["not assessed"]
-    found = len(errors(rows))
-    tail = f" ({found} error{'s' * (found != 1)})" if together["wrong"] else ""
+    tail = f" ({counted(len(errors(rows)), 'error')})" if together["wrong"] else ""
     tested = sum(row.status != "not assessed" for row in rows)
-    sentences = f"{assessed} sentence{'s' * (assessed != 1)}"
-    claims = f"{tested} claim{'s' * (tested != 1)}"
-    return f"Of {sentences} tested, by {claims}: {', '.join(parts)}{tail}."
+    by = f"Of {counted(assessed, 'sentence')} tested, by {counted(tested, 'claim')}"
+    return f"{by}: {', '.join(parts)}{tail}."
 
 
 def surprises(rows: Sequence[Row]) -> Iterator[str]:

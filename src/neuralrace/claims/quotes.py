@@ -1,7 +1,8 @@
-"""Check of quotes: `python -m neuralrace.claims.quotes FOLDER`.
+"""Check of quotes: `python -m neuralrace.claims.quotes FOLDER [CLAIMS.yaml ...]`.
 
 FOLDER holds the texts of the papers, which are not part of this repository. A text is recognised by
-its checksum, and must contain each quote word for word.
+its checksum, and must contain each quote word for word. Without names of files, the claims of all
+papers are checked.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from neuralrace.claims.spec import ClaimFile, combined, read_claims
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, counted
 
 ELLIPSIS = " … "
 """Marks an omission in a quote."""
@@ -71,15 +72,17 @@ def _folded(text: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """The command line; returns the exit status."""
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        print("usage: python -m neuralrace.claims.quotes FOLDER_WITH_TEXTS", file=sys.stderr)
+    folder, *files = map(Path, arguments or [""])
+    if not arguments or not folder.is_dir():
+        usage = "usage: python -m neuralrace.claims.quotes FOLDER_WITH_TEXTS [CLAIMS.yaml ...]"
+        print(usage, file=sys.stderr)
         return 2
     try:
-        count = check(sorted(Path("config").glob("*/claims.yaml")), Path(arguments[0]))
+        count = check(files or sorted(Path("config").glob("*/claims.yaml")), folder)
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{count} quotes are exact")
+    print(f"{counted(count, 'quote')} {'is' if count == 1 else 'are'} exact")
     return 0
 
 

@@ -3,13 +3,14 @@
 import fnmatch
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from neuralrace.claims.criteria import CRITERIA
@@ -462,6 +463,15 @@ class Setup(ConfigModel):
     than ours is then no test of the paper: what comes out there is shown, and decides nothing."""
 
 
+def _checksum(value: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", value):
+        raise UserError(
+            "is not a SHA-256, 64 digits of 0-9 and a-f",
+            remedy="save the text that you quote as a file; `sha256sum FILE` prints its SHA-256",
+        )
+    return value
+
+
 class Source(ConfigModel):
     """The text of a paper, which claims quote."""
 
@@ -469,7 +479,7 @@ class Source(ConfigModel):
     """Title of the paper."""
     authors: Text
     """Its authors."""
-    text_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    text_sha256: Annotated[str, AfterValidator(_checksum)]
     """SHA-256 of the text file that the quotes are copied from."""
 
 

@@ -25,7 +25,7 @@ from neuralrace.claims.picture import picture
 from neuralrace.claims.ranges import Range
 from neuralrace.claims.variants import VariantTable
 from neuralrace.claims.verdict import allowed
-from neuralrace.errors import UserError, shorten
+from neuralrace.errors import UserError, counted, shorten
 from neuralrace.results.atomic import write_text
 from neuralrace.results.checksums import check_checksum
 
@@ -235,7 +235,8 @@ def refuse_surprises(rows: Sequence[Row]) -> None:
     if surprises:
         lines = "\n".join(surprises)
         raise UserError(
-            f"{len(surprises)} of {len(rows)} statements differ from their known outcome:\n{lines}"
+            f"{len(surprises)} of {counted(len(rows), 'statement')} without the known outcome:\n"
+            f"{lines}"
         )
 
 

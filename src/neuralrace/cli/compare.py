@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuralrace.claims.table import read_tables
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, counted
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures.image_comparison import picture_difference
 from neuralrace.results.analysis import ROUNDING, relative_difference
@@ -116,12 +116,12 @@ def report(one: Path, other: Path) -> Iterator[str]:
     metrics = [] if only_figures else list(differences(one, other))
     figures = pictures(one, other)
     different = {name: difference for name, difference in figures.items() if difference}
-    yield f"{len(figures)} figures in both, {len(different)} look otherwise"
+    yield f"{counted(len(figures), 'figure')} in both; different: {len(different)}"
     yield from (f"- {name}: {difference}" for name, difference in different.items())
     if only_figures:
         return
     if compared:
-        yield f"{len(outcomes)} claims and findings come out otherwise"
+        yield f"claims and findings with another outcome: {len(outcomes)}"
     elif judged:
         yield f"claims are not compared: they are judged in {judged[0]} only"
     yield from (f"- {line}" for line in outcomes)

@@ -23,7 +23,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from neuralrace.config.bundled import FILES, root
-from neuralrace.errors import UserError, did_you_mean
+from neuralrace.errors import UserError, counted, did_you_mean
 from neuralrace.results.atomic import write_text
 
 if TYPE_CHECKING:
@@ -494,8 +494,7 @@ def export(folder: Sequence[Path], file: Path, only: Sequence[str], force: bool)
         raise UserError("is one folder too many", file=folder[1], remedy=remedy)
     source, report = folder[0] if folder else Path("results"), partial(_progress(), "packed")
     cells, figures = export_results(source, file, only, force, report)
-    counts = [(len(cells), "cell"), (len(figures), "figure")]
-    content = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+    content = f"{counted(len(cells), 'cell')}, {counted(len(figures), 'figure')}"
     click.echo(f"{file} holds {content}, {file.stat().st_size / 1e6:.1f} MB")
 
 
@@ -526,8 +525,8 @@ def merge(source: Sequence[Path], into: Path, prefer: Sequence[Path]) -> None:
 
     counts = merge_results(source, into, prefer, _progress())
     old = counts.pop(into)
-    parts = [f"{count} from {path}" for path, count in counts.items()] + [f"{old} were there"]
-    click.echo(f"{into} holds {sum(counts.values(), old)} cells: {', '.join(parts)}")
+    parts = [f"{count} from {path}" for path, count in counts.items()] + [f"{old} already there"]
+    click.echo(f"{into} holds {counted(sum(counts.values(), old), 'cell')}: {', '.join(parts)}")
     click.echo("To update claims and metrics.csv: snakemake --cores all claims metrics")
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from neuralrace.cli.archive import Archive, open_archive
 from neuralrace.config.cell import flatten_keys
 from neuralrace.config.variables import REGISTRIES, FileKind
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, counted
 from neuralrace.results.atomic import replacing, write_text
 from neuralrace.results.cells import cell_name, open_results
 from neuralrace.results.checksums import checksum_path, file_sha256, read_checksums
@@ -182,7 +182,7 @@ def _check(sources: Sequence[Source], report: Report) -> dict[Path, dict[str, Fi
             if file.inputs.get(f"{cell}/{other}.nc", used.digest) != used.digest
         ]
     if problems:
-        count = f"{len(problems)} files that cannot be used; nothing was written"
+        count = f"{counted(len(problems), 'unusable file')}; nothing was written"
         advice = "Make them again where they come from, or ask for them again."
         raise UserError("\n".join([count, *problems, advice]))
     return cells
@@ -228,7 +228,7 @@ def _choose(
             message = f"{cell}: {into} has it with other values; name a new folder by --into"
             conflicts.append(Conflict(message))
     if conflicts:
-        count = f"{len(conflicts)} conflicts; nothing was written"
+        count = f"{counted(len(conflicts), 'conflict')}; nothing was written"
         advice = (
             "Another specification or code means another result: leave a source out, or make its "
             "cell again. Where values alone differ, --prefer SOURCE says whose cells count."

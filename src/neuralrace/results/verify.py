@@ -9,7 +9,7 @@ import xarray as xr
 
 from neuralrace.config.variables import REGISTRIES
 from neuralrace.config.variants import VARIANT_SETS, is_variant
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, counted
 from neuralrace.extensions.registry import FIGURES, SOLUTIONS
 from neuralrace.results.cells import IDENTIFIER, cell_name
 from neuralrace.results.checksums import (
@@ -66,17 +66,17 @@ def verify(
     lines = [str(problem) for group in problems.values() for problem in group]
     if lines:
         targets = (_snakemake_target(path, gallery) for path, group in problems.items() if group)
-        count = f"{len(lines)} problem{'s' * (len(lines) > 1)}"
+        count = counted(len(lines), "problem")
         advice = (
             f"To compute them again: snakemake --cores all --force {' '.join(map(str, targets))}\n"
             "with --config settings=FILE, if you used one for these results. Then run your usual "
             "command, which computes all that depends on them. Nothing was changed."
         )
         raise UserError("\n".join([count, *lines, advice]))
-    figures = f" and {len(outputs)} figures and tables" if outputs else ""
+    figures = f" and {len(outputs)} of figures and tables" if outputs else ""
     report(
-        f"{len(files)} files{figures} verified: checksum, schema, specification, code, inputs, "
-        "finite values"
+        f"{counted(len(files), 'file')} of cells{figures} verified: checksum, schema, "
+        "specification, code, inputs, finite values"
     )
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from neuralrace.claims.table import read_tables, refuse_surprises
+from neuralrace.errors import counted
 from neuralrace.workflow.job import Job
 
 
@@ -17,4 +18,5 @@ def run(job: Job) -> None:
     """
     claims, findings = read_tables(Path(job.inputs[0]).parent)
     refuse_surprises([*claims, *findings])
-    job.report(f"{len(claims)} claims and {len(findings)} findings have their known outcome")
+    counts = f"{counted(len(claims), 'claim')} and {counted(len(findings), 'finding')}"
+    job.report(f"{counts}: all have their known outcome")

@@ -27,8 +27,6 @@ from neuralrace.workflow.shutdown import SIGNALS, handleable
 
 REPEATED = 2.0
 """Signals within this many seconds of the first are taken for the same request."""
-NO_BACKUP = "Cannot restore"
-"""Beginning of Snakemake's warning that an unfinished output has no former version."""
 
 
 class Interrupts:
@@ -157,10 +155,9 @@ class Interrupts:
         with suppress(OSError, ValueError):  # the terminal was closed
             print(line, file=sys.stderr, flush=True)
 
-    def _shown(self, record: logging.LogRecord) -> bool:
-        """Whether Snakemake prints a line: none about jobs that are stopped."""
-        stopping = self.requested or self.cancelling
-        return not stopping and not record.getMessage().startswith(NO_BACKUP)
+    def _shown(self, _: logging.LogRecord) -> bool:
+        """Whether Snakemake prints lines: none about jobs that are being stopped."""
+        return not (self.requested or self.cancelling)
 
 
 @cache

@@ -8,6 +8,7 @@ from neuralrace.claims.spec import planned_claims
 from neuralrace.claims.table import read_variants, write_tables
 from neuralrace.claims.variants import VariantTable
 from neuralrace.config.variants import VariantSet, variants_path
+from neuralrace.errors import counted
 from neuralrace.workflow.job import Job
 
 
@@ -47,4 +48,5 @@ def run(
         }
         judged, findings = judge_claims(claims, folder, list(cells), varied, cells)
         write_tables(judged, findings, folder, [file.parent.name for file in claims])
-    job.report(f"{len(judged)} claims: {folder}/claims.md, {len(findings)} findings: findings.md")
+    counts = counted(len(judged), "claim"), counted(len(findings), "finding")
+    job.report("{}: {folder}/claims.md, {}: {folder}/findings.md".format(*counts, folder=folder))

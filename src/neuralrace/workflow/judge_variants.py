@@ -10,6 +10,7 @@ from neuralrace.claims.table import write_variants
 from neuralrace.claims.variants import VariantTable
 from neuralrace.config.cell import Cell
 from neuralrace.config.variants import VariantSet
+from neuralrace.errors import counted
 from neuralrace.results.checksums import checksum_path, file_sha256
 from neuralrace.results.provenance import package_versions, processor_attributes
 from neuralrace.workflow.job import Job
@@ -40,4 +41,6 @@ def run(job: Job, group: VariantSet, code: str, cells: Mapping[str, str], statem
         judged = judge_variants(claims, configured, path.parent, group, failed)
         made_by = {"versions": package_versions("jax", "jaxlib", "flax"), **processor_attributes()}
         write_variants(VariantTable(made_by=made_by, statements=judged), path)
-    job.report(f"{len(judged)} statements judged; run make claims to see which verdicts change")
+    job.report(
+        f"{counted(len(judged), 'statement')} judged; run make claims to see which verdicts change"
+    )

@@ -86,13 +86,13 @@ def check(profile: Profile) -> None:
     file, name = profile.file, profile.executor
     remote = name not in LOCAL
     if remote and find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}") is None:
-        package = f"neuralrace[{name}]" if name in REQUIRED else f"snakemake-executor-plugin-{name}"
         raise UserError(
             "its plug-in is not installed",
             file=file,
             key="executor",
             value=name,
-            remedy=f"`pip install '{package}'` into the environment of {sys.executable}",
+            remedy=f"`pip install snakemake-executor-plugin-{name}` into the environment of "
+            f"{sys.executable}",
         )
     absent = [key for key in REQUIRED.get(name, ()) if key not in profile.resources]
     if absent:

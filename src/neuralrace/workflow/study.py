@@ -4,7 +4,7 @@ Nothing is written here. Claims and figures are read only for targets that need 
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, reduce
 from glob import glob, has_magic
 from pathlib import Path
@@ -21,7 +21,7 @@ from neuralrace.config.load import merge_configs, paper_files, read_file, read_p
 from neuralrace.config.location import COMMAND_LINE
 from neuralrace.config.variables import FileKind
 from neuralrace.config.variants import VARIANT_SETS, VariantSet, variants_path
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, counted
 from neuralrace.extensions.registry import FIGURES, SOLUTIONS
 from neuralrace.figures import input_files, matching_cells
 from neuralrace.figures.caption import caption
@@ -37,7 +37,7 @@ from neuralrace.results.checksums import (
     recorded_fingerprint,
 )
 from neuralrace.results.provenance import Stage, code_sha256
-from neuralrace.workflow.stages import code, fingerprints, specifications, stale_files
+from neuralrace.workflow.stages import STAGES, code, fingerprints, specifications
 
 PLANNED = "NEURALRACE_PLANNED"
 """Environment variable that jobs on other machines inherit: process and fingerprint of a plan."""
@@ -218,9 +218,19 @@ class Study:
         """Paths of the metrics that decide the claims.
 
         Raises:
-            UserError: a mistake in a claim; so do all that follow here.
+            UserError: a mistake in a claim; so do all that follow here. Or another configuration
+                than that of the papers, which lacks what a claim reads.
         """
-        cells = needed_cells(self._claims, self.plan.cells)
+        try:
+            cells = needed_cells(self._claims, self.plan.cells)
+        except UserError as error:
+            if self._files.keys() <= set(map(str, paper_files())):
+                raise
+            remedy = (
+                "claims need all cells of config/*/experiments.yaml, which other settings change; "
+                f"for the figures without the claims, name the target gallery; {error.remedy}"
+            )
+            raise error.replaced(remedy=remedy.removesuffix("; ")) from None
         return self.paths((cell, "metrics") for cell in cells)
 
     @property
@@ -407,18 +417,47 @@ class Study:
         }
         return {what: path for what, path in paths.items() if os.path.exists(path)}
 
-    def estimate(self, factor: float) -> str:
-        """A line with the number of stale cells, and the estimated time to compute them.
+    def estimate(self, files: Iterable[str], speed: Callable[[], float]) -> str:
+        """A line with the estimated time to compute files of cells and of variants.
 
         Args:
-            factor: seconds of this machine per second of an estimate.
+            files: paths of the files that a run computes; others than these are left out.
+            speed: measures the seconds of this machine per second of an estimate.
+
+        Returns:
+            The line; empty if no such file is computed.
         """
-        programs, seconds = set[Any](), 0.0
-        stale = stale_files(Path(self.results), self.plan.cells)
-        for cell in stale:
-            seconds += self.cost(cell).seconds(programs)
-            programs.add(self.cost(cell).program)
+        cells, programs, jobs, seconds = set[str](), set[Any](), 0, 0.0
+        stages = {f"{kind}.nc": stage for kind, stage in STAGES.items()}
+        for file in files:
+            folder, _, name = file.removeprefix(f"{self.results}/").rpartition("/")
+            if folder in self.plan.cells and name in stages:
+                cost = self.cost(folder)
+                seconds += getattr(cost, stages[name])
+                if stages[name] == "train" and cost.program not in programs:
+                    seconds += cost.compile
+                    programs.add(cost.program)
+                cells.add(folder)
+                jobs += 1
+            for group in VARIANT_SETS:
+                if folder.startswith(of_group := f"variants/{group}/"):
+                    experiment = folder.removeprefix(of_group)
+                    seconds += self.variant_seconds(group, experiment)
+                    cells |= {f"{folder}/{label}" for label in self.variants[group][experiment]}
+                    jobs += 1
+        if not jobs:
+            return ""
         return (
-            f"{len(stale)} of {len(self.plan.cells)} cells are missing or stale: about "
-            f"{max(seconds * factor / 60, 0.1):.2g} core-minutes on this machine"
+            f"{counted(jobs, 'job')} of {counted(len(cells), 'cell')} to run: about "
+            f"{core_time(seconds * speed())} on this machine"
         )
+
+
+def core_time(seconds: float) -> str:
+    """Core-seconds in words, with two digits, such as `12 core-minutes`."""
+    units = {"core-hour": 3600, "core-minute": 60, "core-second": 1}
+    unit, size = next(
+        (item for item in units.items() if seconds >= 2 * item[1]), ("core-second", 1)
+    )
+    number = float(f"{max(seconds / size, 1):.2g}")
+    return f"{number:g} {unit}s" if number > 1 else f"1 {unit}"

@@ -225,7 +225,7 @@ def test_results_that_contradict_each_other(packed, injecting, merging):
                     preferred = merging("sound.zip", other, "--prefer", "sound.zip")[0]
                     fault.wrong += preferred != (change is not values)
                     shutil.rmtree("all", ignore_errors=True)
-                    recovered(fault, merging, packed, "conflicts; nothing was written")
+                    recovered(fault, merging, packed, "nothing was written")
 
 
 def test_results_of_another_version(packed, finished, workspace, injecting, merging, monkeypatch):

@@ -57,7 +57,7 @@ def test_a_figure_of_an_experiment_that_is_not_configured_is_refused(finished):
 
 
 def test_verify_passes_and_reports_damage(finished):
-    assert "11 files and 3 figures and tables verified" in finished.snakemake("verify")
+    assert "11 files of cells and 3 of figures and tables verified" in finished.snakemake("verify")
     path = finished.path / TRAJECTORY
     content, status = path.read_bytes(), path.stat()
     flipped = bytearray(content)

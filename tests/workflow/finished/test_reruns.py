@@ -192,7 +192,7 @@ def test_results_need_no_memory_of_snakemake(finished, tmp_path):
     shutil.copy2(finished.path / "Snakefile", tmp_path / "Snakefile")
     copied = type(finished)(tmp_path)
     assert copied.planned("metrics") == {}
-    assert "files and 3 figures and tables verified" in copied.snakemake("verify")
+    assert "files of cells and 3 of figures and tables verified" in copied.snakemake("verify")
     copied.edit("metrics/linear/learning_times.py")
     printed = copied.snakemake("verify", fails=True)
     stale = sorted(re.findall(r"^(results/.*): was computed from .* other code", printed, re.M))
@@ -201,4 +201,4 @@ def test_results_need_no_memory_of_snakemake(finished, tmp_path):
     remedy, *_ = re.findall("To compute them again: snakemake --cores all (.*)", printed)
     copied.snakemake(*remedy.split())
     copied.snakemake(*ALL)  # dependent files
-    assert "files and 3 figures and tables verified" in copied.snakemake("verify")
+    assert "files of cells and 3 of figures and tables verified" in copied.snakemake("verify")
