@@ -393,6 +393,7 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
     """Everything about a claim or finding; `own` are the identifiers of the same page."""
     yield from (links.target(row.id), f"### {row.id}", "")
     facts: dict[str, str | None] = {"Statement": row.statement}
+    interval = None if row.interval_is == INTERVALS["worst"] else row.interval_is
     if isinstance(row, ClaimRow):
         yield from (f"> “{' '.join(row.quote.split())}”", "", f"({row.locator})", "")
         facts |= {
@@ -407,7 +408,7 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
         }
     facts |= {
         "Depends on": row.depends,
-        "Measured": f"{measured(row)} ({row.interval_is})" if row.interval_is else measured(row),
+        "Measured": measured(row) + (f" ({interval})" if interval else ""),
         "Criterion": limit(row),
         "Expected value": row.source,
         "Tolerance": row.why,
