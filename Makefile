@@ -99,6 +99,11 @@ ranges: $(RUNNING) ## judge the claims again at other values of our own settings
 	cp results/ranges.json config/ranges.json
 	$(SNAKEMAKE) claims
 
+.PHONY: verdicts
+verdicts: $(RUNNING) ## judge the claims, and keep the verdicts for the site
+	$(SNAKEMAKE) claims
+	$(BIN)/python -m neuralrace.claims.stored results config/verdicts.json $$(git rev-parse HEAD)
+
 DRAW ?= 1
 .PHONY: board
 board: $(RUNNING) ## score all theories, and keep the board and its pictures for the site

@@ -21,6 +21,7 @@ extensions = [
     "docstrings",
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx-mathjax-offline",
     "sphinx_copybutton",
     "sphinx_design",
@@ -60,6 +61,7 @@ mathjax3_config = {
 }
 
 # Python
+autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 default_role = "py:obj"
@@ -88,7 +90,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"neuralrace {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["race.js"]
+html_js_files = ["race.js", "tables.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {"index": [], "start": []}

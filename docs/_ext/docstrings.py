@@ -1,11 +1,13 @@
 """Docstrings as reStructuredText: they are plain text with code between backticks and fences."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.util.inspect import stringify_signature
 
 from neuralrace.extensions.model import ConfigModel
 
@@ -30,16 +32,29 @@ def convert(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
     """Does so while Sphinx reads a docstring, with sections as fields.
 
     Not by the extension of napoleon, to which the first words of an attribute are its type where a
-    colon follows them.
+    colon follows them. Help in Python repeats what `specify` says of the arguments that functions
+    share with it; the site says it once.
     """
-    lines[:] = GoogleDocstring(list(converted(lines)), SECTIONS, obj=obj).lines()
+    written = lines
+    if what == "function" and inspect.unwrap(obj) is not obj:
+        written = inspect.cleandoc(inspect.unwrap(obj).__doc__ or "").splitlines()
+    lines[:] = GoogleDocstring(list(converted(written)), SECTIONS, obj=obj).lines()
 
 
 def signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str, returns: str
 ) -> tuple[str, str] | None:
-    """No arguments for what a configuration makes: its keys stand in the manual."""
-    return ("", returns) if isinstance(obj, type) and issubclass(obj, ConfigModel) else None
+    """No arguments for what a configuration makes: its keys stand in the manual.
+
+    Arguments that a function shares with `specify` are `**options`, as in its source.
+    """
+    if isinstance(obj, type) and issubclass(obj, ConfigModel):
+        return "", returns
+    if what == "function" and inspect.unwrap(obj) is not obj:
+        own = inspect.signature(inspect.unwrap(obj), follow_wrapped=False)
+        shown = stringify_signature(own, show_return_annotation=False, unqualified_typehints=True)
+        return shown, returns
+    return None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -155,6 +155,7 @@ def _picture(figure: str, command: str, repository: Path) -> str:
 .. figure:: /{shown_picture(figure, repository)}
    :alt: {alternative}
    :class: site-figure
+   :width: 100%
 
 {indented(caption)}
 .. code-block:: console

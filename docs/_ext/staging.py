@@ -32,6 +32,16 @@ MOVED = {
 """Pages that stand elsewhere than in `docs/`, and where the site has them."""
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 """Target of a Markdown link to a file, without a place in it."""
+HOME = "docs/index.md"
+"""The first page. Its list of parts has a card for each in the site, and becomes the contents."""
+PARTS = {
+    "../figures/slim": "gallery/index.rst",
+    "benchmark.md": "board.md",
+    "claims.md": "claims/index.md",
+}
+"""Where links of the first page lead that have a page of their own in the site."""
+PART = re.compile(r"^- \[(.+)\]\((.+)\): (.+)\n", re.MULTILINE)
+"""An entry of that list: title, link and text."""
 DIAGRAMS = ("docs/rules.svg", "docs/run.svg")
 PICTURES = (".png", ".svg")
 READS_RESULTS = re.compile(r"\b(open_results|open_tree|to_frame|claims_table)\b")
@@ -87,6 +97,20 @@ def relinked(text: str, path: str, placed: dict[str, str], shown: set[str]) -> s
     return LINK.sub(target, text)
 
 
+def home(text: str) -> str:
+    """The first page as the site shows it, from Markdown that any git host shows."""
+    text = LINK.sub(lambda link: PARTS.get(link[1], link[1]), text)
+    parts = list(PART.finditer(text))
+    cards, entries = "", ""
+    for title, link, words in (part.groups() for part in parts):
+        page, told = link.rpartition(".")[0], words[0].upper() + words[1:]
+        cards += f":::{{grid-item-card}} {title}\n:link: {page}\n:link-type: doc\n{told}\n:::\n\n"
+        entries += f"{title} <{page}>\n"
+    before, after = text[: parts[0].start()], text[parts[-1].end() :]
+    grid = f"::::{{grid}} 1 2 2 4\n:gutter: 3\n\n{cards}::::\n"
+    return f"{before}{grid}{after}\n```{{toctree}}\n:hidden:\n\n{entries}```\n"
+
+
 def without_output(notebook: str) -> str:
     """A notebook that says, below its title, that it was not run."""
     content = json.loads(notebook)
@@ -121,7 +145,7 @@ def stage(app: Sphinx) -> None:
         if site.endswith(".ipynb") and READS_RESULTS.search(text) and not judged:
             app.config.nb_execution_excludepatterns.append(site)
             text = without_output(text)
-        pages[site] = relinked(text, path, placed, shown)
+        pages[site] = relinked(home(text) if path == HOME else text, path, placed, shown)
     pages |= {"keys.md": KEYS + key_tables() + "\n", REFERENCE_PAGE: reference()}
     pages |= gallery.pages(REPOSITORY, shown)
     pages |= verdicts.pages(REPOSITORY, results if judged else None)

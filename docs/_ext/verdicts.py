@@ -1,4 +1,4 @@
-"""Pages of the claims and findings, as they came out, or as they are known to come out."""
+"""Pages of the claims and findings, as they came out here, or else in the release."""
 
 from pathlib import Path
 
@@ -8,14 +8,23 @@ from neuralrace.claims.judge import known_claims
 from neuralrace.claims.pages import Links, findings_page, index_page, paper_page
 from neuralrace.claims.picture import picture
 from neuralrace.claims.spec import read_claims
+from neuralrace.claims.stored import StoredVerdicts, stored_verdicts
 from neuralrace.claims.table import by_paper, read_tables
 
+STORED = """\
+:::{{note}}
+This site was built without results, so the values are those of the release (commit {commit:.12},
+{versions}). For values of your own, run `make claims` and then `make docs`.{stale}
+:::
+"""
 WITHOUT = """\
 :::{note}
 This site was built without results: statuses are those that are known to come out. For measured
 values, run `make claims` and then `make docs`.
 :::
+
 """
+STALE = " Without a value, as they were changed since: {}."
 CONTENTS = """
 :::{toctree}
 :hidden:
@@ -23,7 +32,6 @@ CONTENTS = """
 The rules <rules>
 """
 LINK = "{{ref}}`{0} <claim-{0}>`".format
-LINKS = Links("(claim-{})=".format, LINK, LINK, lambda name: f"{{ref}}`{name} <{anchor(name)}>`")
 
 
 def pages(repository: Path, results: Path | None) -> dict[str, str]:
@@ -36,19 +44,41 @@ def pages(repository: Path, results: Path | None) -> dict[str, str]:
     Raises:
         UserError: a mistake in a claim, or tables that are none.
     """
-    known = known_claims(read_claims(sorted(repository.glob("config/*/claims.yaml"))))
-    claims, findings = read_tables(results) if results else known
+    written = read_claims(sorted(repository.glob("config/*/claims.yaml")))
+    released = repository / "config" / "verdicts.json"
+    if results:
+        (claims, findings), note = read_tables(results), ""
+    elif released.is_file():
+        stored = stored_verdicts(released, written)
+        claims, findings, note = stored.claims, stored.findings, _note(stored)
+    else:
+        (claims, findings), note = known_claims(written), WITHOUT
     papers = by_paper(claims)
+    titles = {row.paper: paper_title(repository, row.paper) for row in (*claims, *findings)}
+    links = Links(
+        target="(claim-{})=".format,
+        claim=LINK,
+        elsewhere=LINK,
+        figure=lambda name: f"{{ref}}`{name} <{anchor(name)}>`",
+        paper=titles.__getitem__,
+    )
     made = {
-        f"claims/{paper}.md": "\n".join([f"(claims-{paper})=", *paper_page(rows, LINKS)])
+        f"claims/{paper}.md": "\n".join([f"(claims-{paper})=", *paper_page(rows, links)])
         for paper, rows in papers.items()
     }
-    made["claims/findings.md"] = "\n".join(findings_page(findings, LINKS))
-    titles = {paper: paper_title(repository, paper) for paper in papers}
-    links = {paper: f"{{doc}}`{title} <{paper}>`" for paper, title in titles.items()}
-    index = list(index_page(claims, links, "verdicts.svg", "`results/claims.csv`"))
-    listed = "".join(f"{title} <{paper}>\n" for paper, title in titles.items()) + "findings\n"
-    notes = [] if results else ["", WITHOUT]
-    made["claims/index.md"] = "\n".join([*index, *notes, CONTENTS + listed + ":::\n"])
-    made["claims/verdicts.svg"] = picture(claims, "{paper}.html#claim-{claim}".format)
+    made["claims/findings.md"] = "\n".join(findings_page(findings, links))
+    of = {paper: f"{{doc}}`{titles[paper]} <{paper}>`" for paper in papers}
+    index = index_page(claims, of, "verdicts.svg", "`results/claims.csv`")
+    listed = "".join(f"{titles[paper]} <{paper}>\n" for paper in papers) + "findings\n"
+    made["claims/index.md"] = "\n".join([*index, CONTENTS + listed + ":::\n"])
+    for name, text in made.items():
+        title, _, rest = text.partition("\n\n")
+        made[name] = f"{title}\n\n{note}{rest}"
+    address = "{paper}.html#claim-{claim}".format
+    made["claims/verdicts.svg"] = picture(claims, address, titles)
     return made
+
+
+def _note(stored: StoredVerdicts) -> str:
+    stale = STALE.format(", ".join(map(LINK, stored.stale))) if stored.stale else ""
+    return STORED.format(commit=stored.commit, versions=stored.versions, stale=stale) + "\n"

@@ -5,7 +5,6 @@ import pytest
 from claims_folder import claim, finding, measure
 from neuralrace.claims.criteria import CRITERIA
 from neuralrace.claims.judge import judge_claims
-from neuralrace.claims.ranges import Point, Range
 from neuralrace.claims.spec import read_claims
 from neuralrace.claims.variants import VariantTable, VariantVerdict, Varied, judged_as
 from neuralrace.errors import UserError
@@ -185,26 +184,3 @@ def test_the_selected_init_scale_is_shown(work):
     chosen = measure(THERE, select={"init_scale": 0.1})
     (scale,) = of_table(work, scales, None, measure=chosen)
     assert scale.bar == "0.01 ● **0.1** ● 1 ○"
-
-
-# Words ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "own", "words"),
-    [
-        ("hhc", 1, "up to b"),
-        ("chh", 1, "from b"),
-        ("chc", 1, "b"),
-        ("hhh", 1, "a to c"),
-        ("hhc", 2, "c"),
-        ("chhc", 1, "b to c"),
-    ],
-)
-def test_the_interval_of_the_same_verdict(verdicts, own, words):
-    kinds = {"h": "holds", "c": "contradicted"}
-    points = tuple(
-        Point(value="abcd"[number], verdict=kinds[each], own=number == own)
-        for number, each in enumerate(verdicts)
-    )
-    assert Range(setting="size", points=points).interval == words

@@ -282,8 +282,7 @@ def test_manual_and_criteria_agree():
         assert float(value) == criterion.value
         assert float(strict) == pytest.approx(criterion.strict, abs=0.004)
         assert float(loose) == pytest.approx(criterion.loose, abs=0.004)
-        (listed,) = re.findall(r"\((.*)\)", words)
-        assert f"({listed})" in criterion.means  # the words of the papers
+        assert words == f"{criterion.means} ({criterion.words})"
 
 
 # Files -----------------------------------------------------------------------------------------

@@ -6,9 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from builders import REPOSITORY
 from claims_folder import SETUP, claim, finding, measure, unassessed
-from neuralrace.claims.judge import judge_papers
+from neuralrace.claims.criteria import CRITERIA
+from neuralrace.claims.judge import judge_papers, known_claims
+from neuralrace.claims.pages import limit, measured
 from neuralrace.claims.ranges import Point, Range
+from neuralrace.claims.spec import read_claims
 from neuralrace.claims.table import (
     CLAIM_COLUMNS,
     FINDING_COLUMNS,
@@ -171,11 +175,11 @@ def test_page_of_a_paper(rows, tmp_path):
     for line in (
         "## Wrong: 1 claim\n",
         "| [wrong](#wrong) | *slip*. *weak*. Something is so. | 1 [0.975, 1.03], n = 4 "
-        "| 3 ± 0.1: eq. 1 | not varied | [right](../findings.md#right) |  |",
+        "| 3 ± 0.1 (eq. 1) | not varied | [right](../findings.md#right) |  |",
         "## Not reproduced: 1 claim\n",
         "## Undecided: 1 claim\n",
         "## Holds: 1 claim\n",
-        "| [holds](#holds) | \\|a\\| is b | 1 [0.975, 1.03], n = 4 | 1 ± 0.1: eq. 1 "
+        "| [holds](#holds) | \\|a\\| is b | 1 [0.975, 1.03], n = 4 | 1 ± 0.1 (eq. 1) "
         "| not varied | nearest \\| of all: 2 | `deep_linear/staircase` |",
         '<a id="wrong"></a>\n### wrong\n\n> “It is so.”\n\n(eq. 1)\n',
         "- Status: wrong, slip\n- Why: a slip\n- Argument: a proof.\n",
@@ -192,7 +196,7 @@ def test_page_of_a_paper(rows, tmp_path):
     assert columns(text) == {7}
     other = (tmp_path / "claims/layer_dynamics.md").read_text(encoding="utf-8")
     assert (
-        "| [right](#right) | *weak*. Something is so. | 2, n = 1 | at most 2.1: eq. 1 "
+        "| [right](#right) | *weak*. Something is so. | 2, n = 1 | at most 2.1 (eq. 1) "
         "| not varied | broken: 9 |  |" in other
     )
     assert "| [skipped](#skipped) | Something is so. | other data |" in other
@@ -235,10 +239,10 @@ def test_page_of_findings(rows, tmp_path):
     write_tables(claims, [found, lost], tmp_path)
     text = (tmp_path / "findings.md").read_text(encoding="utf-8")
     assert text.startswith("# Findings\n\nResults of ours that no paper states")
-    assert text.index("## Expected, and did not hold: 1") < text.index("## deep_linear: 1")
+    assert text.index("\n## Expected, and did not hold: 1") < text.index("\n## deep_linear: 1")
     assert (
         "| [found](#found) | Something is so. Depends on a \\| b. | 1 [0.975, 1.03], n = 4 "
-        "| 1 ± 0.1: eq. 1 | not varied | nearest \\| of all: 2 |  |"
+        "| 1 ± 0.1 (eq. 1) | not varied | nearest \\| of all: 2 |  |"
     ) in text
     assert "| [lost](#lost) | Something is so. it was expected Depends on" in text
     assert '<a id="lost"></a>' in text
@@ -257,11 +261,60 @@ def test_limits_of_each_kind_are_shown(work, tmp_path):
     write_tables(rows, [], tmp_path)
     text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     for words in (
-        "| 1, n = 2 | increases by more than 0.25: eq. 1 |",
-        "| 2, worst of 2 (best 2.25) | at least 2: eq. 1 |",
-        "n = 2 | 1.125: eq. 1 |",
+        "| 1, n = 2 | an increase of more than 0.25 (eq. 1) |",
+        "| 2, lowest of 2 (highest 2.25) | at least 2 (eq. 1) |",
+        "n = 2 | 1.125 (eq. 1) |",
     ):
         assert words in text
+
+
+def test_the_deciding_run_is_named_by_the_side_on_which_it_lies(work):
+    work.per_seed("deep_linear/e/a", [1e-14, 3e-14, 2e-14])
+    on = {"measure": measure("*/a"), "tolerance": 0.0}
+    # a limit so far away that rounding hides the distances from it
+    above = claim("bound", relation="<=", value=100.0, id="above", **on)
+    below = claim("bound", relation=">=", value=-100.0, id="below", **on)
+    (high, low) = work.judge(above, below)
+    assert measured(high) == "3e-14, highest of 3 (lowest 1e-14)"
+    assert measured(low) == "1e-14, lowest of 3 (highest 3e-14)"
+    (either,) = work.judge(claim(value=0.0, over_seeds="worst", **on | {"tolerance": 0.5}))
+    assert measured(either) == "3e-14, farthest of 3 (1e-14 to 3e-14)"
+
+
+def test_an_order_without_a_least_increase_is_shown_as_an_increase(work):
+    work.per_seed("deep_linear/e/a", [1.0, 1.25])
+    work.per_seed("deep_linear/e/b", [2.0, 2.25])
+    sequence = [measure("*/a"), measure("*/b")]
+    (row,) = work.judge(claim("ordering", sequence=sequence, value=0.0, tolerance=0.0))
+    assert limit(row) == "an increase"
+
+
+def test_a_verdict_that_fresh_seeds_change_is_told_in_the_table(rows, tmp_path):
+    claims, findings = rows
+    fresh = VariantVerdict(seeds=(7, 9), verdict="undecided", measured=0.9, interval=(0.7, 1.1))
+    write_tables([claims[0].model_copy(update={"blind": fresh})], findings, tmp_path)
+    text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
+    told = (
+        "| 1 [0.975, 1.03], n = 4; with fresh seeds 0.9 [0.7, 1.1]: undecided | 1 ± 0.1 (eq. 1) |"
+    )
+    assert told in text
+
+
+def test_pages_begin_with_links_to_their_sections(rows, tmp_path):
+    write_tables(*rows, tmp_path)
+    text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
+    assert "On this page: [Wrong: 1 claim](#wrong-1-claim), [Not reproduced: 1 claim](#not-" in text
+    assert "[Details](#details).\n" in text
+    findings = (tmp_path / "findings.md").read_text(encoding="utf-8")
+    assert "On this page: [deep_linear: 1](#deep_linear-1), [Details](#details).\n" in findings
+
+
+def test_the_papers_own_claims_give_no_reason_twice():
+    files = sorted(REPOSITORY.glob("config/*/claims.yaml"))
+    for row in (row for rows in known_claims(read_claims(files)) for row in rows):
+        if row.expected is not None:
+            assert row.source != row.why, row.id
+            assert not any(criterion.words in row.source for criterion in CRITERIA.values())
 
 
 def test_same_rows_give_the_same_bytes_and_nothing_else(rows, tmp_path):
@@ -363,10 +416,10 @@ def test_tables_show_variants(rows, tmp_path):
     write_tables([first, *claims[1:]], findings, tmp_path)
     text = (tmp_path / "claims/deep_linear.md").read_text(encoding="utf-8")
     assert "- With fresh seeds: holds, 1.01 [0.98, 1.04] (seeds 7 to 9)\n" in text
-    assert "| init scale: 0.01 – **0.1** ● (1 ○); same: width |" in text
+    assert "| init scale: 0.01 – **0.1** ● (1 ○); unchanged: width |" in text
     assert (
-        "- The same verdict for: init scale 0.1 (0.01: undefined it diverged, 0.1: holds 1 "
-        "[0.9, 1.1], 1: contradicted 2 (does not count)); width 0.1 (0.1: holds 1 [0.9, 1.1])\n"
+        "- Ranges: init scale: 0.01 undefined it diverged, 0.1 holds 1 [0.9, 1.1] (ours), "
+        "1 contradicted 2 (does not count); width: 0.1 holds 1 [0.9, 1.1] (ours)\n"
     ) in text
     row = next(csv.DictReader(io.StringIO((tmp_path / "claims.csv").read_text(encoding="utf-8"))))
     assert (row["fresh_verdict"], row["fresh_measured"]) == ("holds", "1.01")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from neuralrace.claims.spec import read_claims
+from neuralrace.claims.stored import stored_verdicts
 from neuralrace.claims.table import read_variants
 from neuralrace.claims.variants import judged_as, varied_statements
 from neuralrace.config.cost import estimate_cost
@@ -16,6 +17,7 @@ from neuralrace.config.load import config_folder
 from neuralrace.config.variants import VARIANT_SETS
 from neuralrace.workflow.study import Study
 
+STORED = config_folder() / "verdicts.json"
 SAMPLE = 3
 """Statements of each paper whose variants are run again: the cheapest ones."""
 
@@ -45,6 +47,13 @@ def test_every_judged_statement_has_a_verdict_that_is_up_to_date(group, study, c
         if not known or known.judged_as != checksum or tuple(variant) not in tried:
             stale.add(statement.id)
     assert not stale, f"run make {group} again"
+
+
+@pytest.mark.skipif(not STORED.is_file(), reason="`make verdicts` has not been run")
+def test_every_judged_statement_has_a_stored_verdict_that_is_up_to_date(claims):
+    read = stored_verdicts(STORED, claims)
+    assert read.stale == [], "run make verdicts again"
+    assert [row.surprise for row in (*read.claims, *read.findings) if row.surprise] == []
 
 
 RUN = """

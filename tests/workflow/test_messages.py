@@ -37,6 +37,7 @@ def run(logger, caplog, quiet):
         logger.info("Job stats", extra={"event": Event.RUN_INFO})
         for number in names:
             logger.info("Select jobs to execute...")
+            logger.warning("Cannot restore a.nc: no backup found.")
             logger.info("Execute 1 jobs...", extra={"event": Event.JOB_STARTED})
             logger.info("", extra={"event": Event.JOB_INFO, "jobid": number})
             finished = {"event": Event.JOB_FINISHED, "job_id": number}
@@ -55,4 +56,4 @@ def test_a_finished_job_is_one_line_with_its_name(logger, caplog):
 
 
 def test_who_asks_for_descriptions_gets_those_of_snakemake(logger, caplog):
-    assert len(run(logger, caplog, Quiet.PROGRESS)) == 11
+    assert len(run(logger, caplog, Quiet.PROGRESS)) == 13

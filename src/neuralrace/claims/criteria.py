@@ -13,30 +13,40 @@ class Criterion(NamedTuple):
     loose: float
     """A looser one: twice as much may be missed or missing; half of the excess."""
     means: str
-    """The meaning, with the words of the papers in parentheses."""
+    """The meaning."""
+    words: str
+    """The words of the papers that are read so."""
 
 
 CRITERIA = {
     "near": Criterion(
         *(0.1, 0.05, 0.2),
-        "within a tenth of what it is compared with (near, about, roughly, similar, constant)",
+        means="within a tenth of what it is compared with",
+        words="near, about, roughly, similar, constant",
     ),
     "good": Criterion(
         *(0.1, 0.05, 0.2),
-        "misses by at most a tenth of the range of what is described (good, close, accurate)",
+        means="misses by at most a tenth of the range of what is described",
+        words="good, close, accurate",
     ),
     "small": Criterion(
         *(0.1, 0.05, 0.2),
-        "at most a tenth of what it is compared with (small, negligible, hardly any)",
+        means="at most a tenth of what it is compared with",
+        words="small, negligible, hardly any",
     ),
     "most": Criterion(
-        *(0.5, 2 / 3, 1 / 3), "more than half (most, mostly, mainly, dominated by, typically)"
+        *(0.5, 2 / 3, 1 / 3),
+        means="more than half",
+        words="most, mostly, mainly, dominated by, typically",
     ),
     "nearly-all": Criterion(
         *(0.9, 0.95, 0.8),
-        "at least nine tenths (nearly all, consistently, reliably, always nearly)",
+        means="at least nine tenths",
+        words="nearly all, consistently, reliably, always nearly",
     ),
     "much": Criterion(
-        *(2.0, 3.0, 1.5), "at least twice as much (much, far, significantly, dramatically)"
+        *(2.0, 3.0, 1.5),
+        means="at least twice as much",
+        words="much, far, significantly, dramatically",
     ),
 }

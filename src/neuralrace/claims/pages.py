@@ -1,7 +1,8 @@
 """Pages of judged claims and findings: Markdown, for results folders and for the site."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -22,8 +23,9 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
     ),
     "not reproduced": (
         "Not reproduced",
-        "Did not come out in any set-up that was tried. Something that the paper does not print "
-        "may differ, so that it may still be right.",
+        "Contradicted in our set-up, and at every other setting that counts. Our set-up differs "
+        "from the paper's, so that the statement may still be right there. Where it holds under "
+        "conditions that are not the paper's, the details say so under *Depends on*.",
     ),
     "depends on": (
         "Depends on an unprinted choice",
@@ -51,19 +53,22 @@ HEADINGS: Mapping[Status, tuple[str, str]] = {
 }
 """Title and explanation of the section of each status."""
 READING = (
-    "How to read the tables: the criterion is what a claim needs in order to hold. In brackets is "
-    "the 95% confidence interval over n seeds, of the mean, or of the median where tails are "
-    "heavy. Where a claim is about every run, the run that is least favourable to it is given, and "
-    "the most favourable one in parentheses. A rival is what a sceptic would believe instead; by "
-    "the same criterion it must fail."
+    "How to read the tables: a claim holds if the measured value meets the criterion; what is "
+    "measured, or why this number is expected, follows in parentheses. In brackets is the 95% "
+    "confidence interval over n seeds, of the mean, or of the median where tails are heavy. Where "
+    "a claim is about every run, the least favourable one decides: the *lowest* or *highest* of "
+    "all, with the other end in parentheses, or the *farthest* where a value can be missed on "
+    "either side. Where fresh seeds give another verdict, their value is given too, and the claim "
+    "is undecided. A rival is what a sceptic would believe instead; by the same criterion it must "
+    "fail."
 )
 RANGES = (
-    "Ranges tell the verdict at other values of a setting that the paper does not print, or of a "
+    "Ranges show the verdict at other values of a setting that the paper does not print, or of a "
     f"vague word such as “near”: {MARKS['holds']} holds, {MARKS['contradicted']} is contradicted, "
     f"{MARKS['undecided']} is undecided, {MARKS['undefined']} has no result, as the run diverged "
     "or did not finish learning. Our own value is bold. A value in parentheses gives up a premise "
     "of the paper, such as small weights, and does not count; neither does a stricter reading of a "
-    "vague word. *Same* lists settings along which the verdict does not change."
+    "vague word. *Unchanged* lists settings along which the verdict does not change."
 )
 WEAK = "A claim is marked *weak* if its rivals are numbers, and none was measured."
 SENTENCES = (
@@ -88,6 +93,8 @@ class Links:
     """A link to a finding from the page of a paper."""
     figure: Callable[[str], str] = "`{}`".format
     """A link to a figure, `paper/figure`."""
+    paper: Callable[[str], str] = str
+    """What the page calls a paper, given its identifier."""
 
 
 def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str]:
@@ -100,16 +107,19 @@ def paper_page(rows: Sequence[ClaimRow], links: Links = Links()) -> Iterator[str
     yield from (f"# {rows[0].title}", "", f"By {rows[0].authors}.", "")
     if rows[0].summary:
         yield from (" ".join(rows[0].summary.split()), "")
-    yield from (f"{counts_in_words(rows)} {SENTENCES}", "", READING, "", RANGES)
+    sections: dict[str, tuple[Status, list[ClaimRow]]] = {}
+    for status, (title, _) in HEADINGS.items():
+        chosen = [row for row in rows if row.status == status]
+        if chosen:
+            sections[f"{title}: {counted(len(chosen), 'claim')}"] = status, chosen
+    yield from (f"{counts_in_words(rows)} {SENTENCES}", "", contents(sections), "", READING)
+    yield from ("", RANGES)
     if any(row.weak for row in rows):
         yield from ("", WEAK)
     yield from surprises(rows)
     own = {row.id for row in rows}
-    for status, (title, explanation) in HEADINGS.items():
-        chosen = [row for row in rows if row.status == status]
-        if not chosen:
-            continue
-        yield from ("", f"## {title}: {counted(len(chosen), 'claim')}", "", explanation, "")
+    for heading, (status, chosen) in sections.items():
+        yield from ("", f"## {heading}", "", HEADINGS[status][1], "")
         if status == "not assessed":
             yield from _table(
                 ("Claim", "Statement", "Why it is not assessed"),
@@ -170,23 +180,40 @@ def index_page(
 
 def findings_page(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
     """The page of findings: what did not hold, then a line for each that holds, then details."""
-    yield from ("# Findings", "", "Results of ours that no paper states.", "", READING, "", RANGES)
+    yield from ("# Findings", "", "Results of ours that no paper states.", "")
+    yield from (contents(_sections(rows, links)), "", READING, "", RANGES)
     yield from findings_sections(rows, links)
 
 
 def findings_sections(rows: Sequence[FindingRow], links: Links = Links()) -> Iterator[str]:
     """The sections of a page of findings."""
     yield from surprises(rows)
-    failed = [row for row in rows if row.status != "holds"]
-    if failed:
-        yield from ("", f"## Expected, and did not hold: {len(failed)}", "")
-        yield from _findings_table(failed, links)
-    held = [row for row in rows if row.status == "holds"]
-    for paper, group in groupby(held, key=lambda row: row.paper):
-        listed = list(group)
-        yield from ("", f"## {paper}: {len(listed)}", "")
-        yield from _findings_table(listed, links)
+    for heading, chosen in _sections(rows, links).items():
+        yield from ("", f"## {heading}", "")
+        yield from _findings_table(chosen, links)
     yield from _all_details(rows, links)
+
+
+def _sections(rows: Sequence[FindingRow], links: Links) -> dict[str, list[FindingRow]]:
+    """The findings of each section, by its heading: those that did not hold, then by paper."""
+    failed = [row for row in rows if row.status != "holds"]
+    held = [row for row in rows if row.status == "holds"]
+    sections = {"Expected, and did not hold": failed} if failed else {}
+    sections |= {
+        links.paper(paper): list(group) for paper, group in groupby(held, key=lambda row: row.paper)
+    }
+    return {f"{title}: {len(chosen)}": chosen for title, chosen in sections.items()}
+
+
+def contents(headings: Iterable[str]) -> str:
+    """Links to the sections of a page, of which the last has the details.
+
+    Their addresses are made from the headings as git hosts and MyST do.
+    """
+    listed = (*headings, DETAILS)
+    addresses = (re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in listed)
+    links = (f"[{each}](#{to})" for each, to in zip(listed, addresses, strict=True))
+    return f"On this page: {', '.join(links)}."
 
 
 def _findings_table(rows: Sequence[FindingRow], links: Links) -> Iterator[str]:
@@ -204,7 +231,7 @@ def _findings_table(rows: Sequence[FindingRow], links: Links) -> Iterator[str]:
 
 
 def _all_details(rows: Sequence[Row], links: Links) -> Iterator[str]:
-    yield from ("", "## Details", "")
+    yield from ("", f"## {DETAILS}", "")
     own = {row.id for row in rows}
     for row in rows:
         yield from _details(row, links, own)
@@ -271,7 +298,8 @@ def limit(row: Row) -> str:
         return ""
     tolerance = row.tolerance or 0.0
     if row.kind == "ordering":
-        return f"increases by more than {row.expected - tolerance:.3g}"
+        least = row.expected - tolerance
+        return f"an increase of more than {least:.3g}" if least else "an increase"
     if row.relation:
         sign = 1 if row.relation == "<=" else -1
         words = "at most" if row.relation == "<=" else "at least"
@@ -287,10 +315,14 @@ def measured(row: Row | JudgedAlternative) -> str:
         return f"undefined in {row.undefined_seeds} of {row.seeds} seeds" if row.verdict else ""
     if not isinstance(row, Row):
         return f"{row.measured:.3g}"
-    if row.interval_is == INTERVALS["worst"]:
-        best = row.interval[0] if row.measured == row.interval[1] else row.interval[1]
-        return f"{row.measured:.3g}, worst of {row.seeds} (best {best:.3g})"
-    return f"{number(row.measured, row.interval)}, n = {row.seeds}"
+    if row.interval_is != INTERVALS["worst"]:
+        return f"{number(row.measured, row.interval)}, n = {row.seeds}"
+    least, most = row.interval
+    if row.kind != "ordering" and row.relation is None:
+        return f"{row.measured:.3g}, farthest of {row.seeds} ({least:.3g} to {most:.3g})"
+    if row.relation == "<=":
+        return f"{most:.3g}, highest of {row.seeds} (lowest {least:.3g})"
+    return f"{least:.3g}, lowest of {row.seeds} (highest {most:.3g})"
 
 
 def number(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -311,6 +343,8 @@ def nearest_rival(row: Row) -> JudgedAlternative | None:
     return min(row.alternatives, key=distance, default=None)
 
 
+DETAILS = "Details"
+"""Heading of the last section of a page."""
 NUMBERS = ("Measured", "Criterion", "Ranges")
 HELD: Sequence[Status] = ("undecided", "reproduced", "analogue", "identity")
 """Statuses of claims that are shown beside their nearest rival; others have what holds instead."""
@@ -318,8 +352,13 @@ HELD: Sequence[Status] = ("undecided", "reproduced", "analogue", "identity")
 
 def _numbers(row: Row) -> tuple[str, str, str]:
     """The cells of `NUMBERS`."""
-    criterion = ": ".join(filter(None, (limit(row), row.source))) if row.verdict else ""
-    return measured(row), criterion, _ranges(row) if row.verdict else ""
+    if row.verdict is None:
+        return "", "", ""
+    fresh = row.blind if row.blind and row.blind.verdict != row.verdict else None
+    values = [measured(row)]
+    if fresh:
+        values.append(f"with fresh seeds {_variant_value(fresh)}: {fresh.verdict}")
+    return "; ".join(values), f"{limit(row)} ({row.source})", _ranges(row)
 
 
 def _rival(row: Row) -> str:
@@ -331,7 +370,7 @@ def _ranges(row: Row) -> str:
     """Bars of the ranges along which the verdict changes, and names of the others."""
     same = ", ".join(each.setting for each in row.ranges if not each.varies)
     bars = [f"{each.setting}: {each.bar}" for each in row.ranges if each.varies]
-    return "; ".join([*bars, *([f"same: {same}"] if same else [])]) or "not varied"
+    return "; ".join([*bars, *([f"unchanged: {same}"] if same else [])]) or "not varied"
 
 
 def _claim_line(row: ClaimRow, links: Links, own: Collection[str]) -> tuple[str, ...]:
@@ -353,6 +392,7 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
     """Everything about a claim or finding; `own` are the identifiers of the same page."""
     yield from (links.target(row.id), f"### {row.id}", "")
     facts: dict[str, str | None] = {"Statement": row.statement}
+    interval = None if row.interval_is == INTERVALS["worst"] else row.interval_is
     if isinstance(row, ClaimRow):
         yield from (f"> “{' '.join(row.quote.split())}”", "", f"({row.locator})", "")
         facts |= {
@@ -367,13 +407,14 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
         }
     facts |= {
         "Depends on": row.depends,
-        "Measured": f"{measured(row)} ({row.interval_is})" if row.interval_is else measured(row),
-        "Criterion": ". ".join(filter(None, (limit(row), row.source, row.why))),
+        "Measured": measured(row) + (f" ({interval})" if interval else ""),
+        "Criterion": limit(row),
+        "Expected value": row.source,
+        "Tolerance": row.why,
         "Rivals": "; ".join(f"{each.name}: {measured(each)}" for each in row.alternatives),
         "With fresh seeds": row.blind and _variant(row.blind),
-        "The same verdict for": "; ".join(
-            f"{each.setting} {each.interval} ({', '.join(map(_point, each.points))})"
-            for each in row.ranges
+        "Ranges": "; ".join(
+            f"{each.setting}: {', '.join(map(_point, each.points))}" for each in row.ranges
         ),
     }
     if isinstance(row, ClaimRow):
@@ -392,14 +433,18 @@ def _details(row: Row, links: Links, own: Collection[str]) -> Iterator[str]:
 
 
 def _variant(variant: VariantVerdict) -> str:
-    value = variant.told or number(variant.measured, variant.interval)
-    return f"{variant.verdict}, {value} (seeds {variant.seeds[0]} to {variant.seeds[1]})"
+    seeds = f"seeds {variant.seeds[0]} to {variant.seeds[1]}"
+    return f"{variant.verdict}, {_variant_value(variant)} ({seeds})"
+
+
+def _variant_value(variant: VariantVerdict) -> str:
+    return variant.told or number(variant.measured, variant.interval)
 
 
 def _point(point: Point) -> str:
     value = point.told or number(point.measured, point.interval)
-    beyond = "" if point.decides else " (does not count)"
-    return f"{point.value}: {point.verdict} {value}".rstrip() + beyond
+    note = " (ours)" if point.own else "" if point.decides else " (does not count)"
+    return f"{point.value} {point.verdict} {value}".rstrip() + note
 
 
 def _depends(row: Row) -> str:

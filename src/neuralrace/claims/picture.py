@@ -1,7 +1,8 @@
 """A picture of all verdicts: a tile for each sentence, a row for each paper, as SVG."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import NamedTuple
 
 from neuralrace.claims.judge import ClaimRow
@@ -34,18 +35,23 @@ LABEL, LINE, LEGEND = 16, 20, 3
 """Height of a paper's name, height of a line of the legend, and columns of the legend."""
 
 
-def picture(rows: Sequence[ClaimRow], link: Callable[..., str]) -> str:
+def picture(
+    rows: Sequence[ClaimRow],
+    link: Callable[..., str],
+    titles: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The picture as SVG.
 
     Args:
         rows: claims of all papers.
         link: the address of a claim, given `paper` and `claim`.
+        titles: what papers are called; by their identifiers when absent.
     """
     body, y, step = list[str](), 0, SIZE + GAP
     order = {status: place for place, status in enumerate(reversed(STATUSES))}
     found = sentences(rows)
     for paper in dict.fromkeys(row.paper for row in rows):
-        body.append(f'<text x="0" y="{y + 11}">{escape(paper)}</text>')
+        body.append(f'<text x="0" y="{y + 11}">{escape(titles.get(paper, paper))}</text>')
         y += LABEL
         tiles = [sentence for sentence in found if sentence.paper == paper]
         # the sort is stable: sentences of one status stand in the order of the paper

@@ -70,22 +70,6 @@ class Range(ConfigModel):
 
         return " ".join(map(shown, self.points))
 
-    @property
-    def interval(self) -> str:
-        """The neighbouring values that have the verdict of our own, in words."""
-        number = self.points.index(self.own)
-        first = last = number
-        while first and self.points[first - 1].verdict == self.own.verdict:
-            first -= 1
-        while last + 1 < len(self.points) and self.points[last + 1].verdict == self.own.verdict:
-            last += 1
-        low, high = self.points[first].value, self.points[last].value
-        if first == last:
-            return low
-        if first == 0 and last + 1 < len(self.points):
-            return f"up to {high}"
-        return f"from {low}" if first and last + 1 == len(self.points) else f"{low} to {high}"
-
 
 def ranges_of(
     statement: Statement,

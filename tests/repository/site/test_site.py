@@ -16,6 +16,7 @@ import neuralrace
 from builders import REPOSITORY
 from neuralrace.claims.judge import known_claims
 from neuralrace.claims.spec import read_claims
+from neuralrace.claims.stored import StoredVerdicts
 from neuralrace.claims.table import write_tables
 from neuralrace.extensions.registry import FIGURES, METRICS, OBSERVABLES, SOLUTIONS
 from neuralrace.figures import style
@@ -160,6 +161,15 @@ def test_every_function_has_a_place(site):
     assert {f"neuralrace.figures.style.{name}" for name in own} <= page.identifiers
 
 
+def test_functions_are_listed_and_describe_shared_arguments_once(site):
+    text = (site / "api" / "functions.html").read_text(encoding="utf-8")
+    head = text.partition('id="train-and-solve"')[0].rpartition("<h1>")[2]
+    functions = [name for name in neuralrace.__all__ if not name.startswith("_")]
+    assert all(f'href="#neuralrace.{name}"' in head for name in functions)
+    assert text.count("<strong>learning_rate</strong>") == 1, "an argument of `specify`"
+    assert text.count("<strong>**options</strong>") >= 5
+
+
 def test_every_term_has_a_place(site):
     page = Page(site / "glossary.html")
     assert {f"term-{term}".replace(" ", "-") for term in TERMS} <= page.identifiers
@@ -206,6 +216,21 @@ def test_links_lead_where_the_site_has_a_page(extension):
     assert told == f"[a]({page}) ![b]({picture.removeprefix('../')})"
 
 
+def test_first_page_is_plain_markdown_and_has_cards_in_the_site(extension):
+    from staging import home
+
+    page = DOCS / "index.md"
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r":::|\{\w+\}", text), "a git host shows it as it stands"
+    links = [link.partition("#")[0] for link in re.findall(r"\]\((?!\w+:)(.+?)\)", text)]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    shown = home(text)
+    assert shown.count("grid-item-card}") == 8
+    assert "\n:::{grid-item-card} Claims\n:link: claims/index\n" in shown
+    assert "\nGallery <gallery/index>\n" in shown.partition("{toctree}")[2]
+    assert "](claims.md)" not in shown
+
+
 def test_source_is_never_put_together_in_docs(extension):
     from sphinx.errors import ConfigError
     from staging import stage
@@ -230,6 +255,35 @@ def test_measured_values_are_told_where_there_are_results(extension, tmp_path):
     assert f"(claim-{row.id})=" in made[page]
     assert "make claims" in without["claims/index.md"]
     assert "make claims" not in made["claims/index.md"]
+
+
+def test_without_results_pages_show_the_stored_verdicts_and_say_so(
+    extension, tmp_path, monkeypatch
+):
+    import verdicts
+
+    (row, *_), _ = known_claims(CLAIMS)
+    judged = row.model_copy(
+        update={"verdict": "holds", "measured": 0.123456, "interval": (0.1, 0.2), "seeds": 7}
+    )
+    stored = StoredVerdicts("abcdef" * 6, "python 3.11.7", [judged], [], ["half-time"])
+    monkeypatch.setattr(verdicts, "stored_verdicts", lambda path, claims: stored)
+    monkeypatch.setattr(verdicts, "paper_title", lambda repository, paper: paper)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "verdicts.json").touch()
+    page = verdicts.pages(tmp_path, None)[f"claims/{row.paper}.md"]
+    assert "- Measured: 0.123 [0.1, 0.2], n = 7" in page
+    head = page.partition("\nBy ")[0]
+    assert "those of the release (commit abcdefabcdef,\npython 3.11.7)" in head
+    assert "changed since: {ref}`half-time <claim-half-time>`" in head
+
+
+def test_pages_call_papers_by_their_titles(extension):
+    import verdicts
+
+    made = verdicts.pages(REPOSITORY, None)
+    assert re.search(r"\n## Localisation: \d+\n", made["claims/findings.md"])
+    assert ">Localisation</text>" in made["claims/verdicts.svg"]
 
 
 def test_notebooks_say_where_they_lack_results(extension):
