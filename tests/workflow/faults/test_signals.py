@@ -145,7 +145,7 @@ def test_a_stopped_training_continues(training, injecting, repeat, kind):
             assert not list((training.path / "results").rglob("*.tmp"))
         fault.message = "stopped by SIGNAL: what is kept. To continue: the same command"
         if send is to_the_job:
-            fault.message = "CELL: stopped by SIGTERM at step N; the same command continues from ..."
+            fault.message = "CELL: stopped by SIGTERM at step N; the same command continues ..."
         resumed = start(training, "snakemake")
         wait_for(lambda: says(log, f"continuing at step {stopped[-1]}"))
         to_all(resumed, signal.SIGTERM)
@@ -196,8 +196,9 @@ def test_a_run_is_stopped_before_its_first_job(workspace, injecting, repeat):
         for turn in range(repeat):
             with fault.injection():
                 controller = start(workspace, ("snakemake", "neuralrace")[turn % 2])
-                # before, Snakemake itself is being imported
-                wait_for(lambda: "Building DAG" in controller.stdout.readline())
+                for line in controller.stdout:  # before, Snakemake itself is being imported
+                    if "Building DAG" in line:
+                        break
                 time.sleep(random.uniform(0.0, 0.3))
                 to_all(controller, signal.SIGINT)
                 printed = controller.communicate(timeout=LONGEST)[0]
