@@ -75,7 +75,7 @@ def test_a_stopped_training_continues(workspace, injecting, kind):
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                     start_new_session=True,
                 )  # fmt: skip
-                wait_for(lambda: log.exists() and "memory: " in log.read_text())
+                wait_for(lambda: log.exists() and re.search(r" step \d+/", log.read_text()))
                 time.sleep(random.uniform(0.0, 0.5))
                 send(controller)
                 wait_for(lambda: "stopped by" in log.read_text())
