@@ -43,7 +43,6 @@ class Table(Dataset):
                 raise UserError(
                     f"has {len(rows)} entries, and x has {len(self.x)} rows",
                     key=name,
-                    value=rows,
                     remedy="use one of each for every sample",
                 )
         if self.contexts and (missing := set(range(max(self.contexts))) - set(self.contexts)):
