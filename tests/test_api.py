@@ -15,6 +15,7 @@ import xarray as xr
 
 import neuralrace as nr
 from neuralrace import find_reln, reduce_race, simulate, solve, specify
+from neuralrace.api import simulation
 from neuralrace.api.arguments import by_argument
 from neuralrace.api.specification import CELL_NAME as NAME
 from neuralrace.config.cell import Cell
@@ -23,8 +24,9 @@ from neuralrace.errors import UserError
 from neuralrace.figures.plot import plot
 from neuralrace.figures.style import GUIDE
 from neuralrace.results.cells import CellResults, Results, cells_of
-from neuralrace.theory import pace
+from neuralrace.theory import integration, pace
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
+from neuralrace.theory.solutions.problem import Problem
 from neuralrace.workflow import measure, train
 from neuralrace.workflow import solve as solving
 from neuralrace.workflow.job import Job
@@ -450,6 +452,25 @@ def test_each_task_of_a_sequence_has_a_line_and_no_final_strength():
     assert [line.get_xdata()[0] for line in losses.lines if line.get_color() == "0.6"] == [20]
 
 
+def test_caption_says_that_the_axis_ends_before_training():
+    options = FEW | {"learning_rate": 0.1, "hidden": [8]}
+    cut = plot(simulate(X, Y, steps=4000, **options))
+    end = cut.axes[0].get_xlim()[1]
+    assert end < 4000
+    assert f"Shown until {end:,.0f} of 4,000 epochs: later, no curve" in cut.get_supxlabel()
+    whole = plot(simulate(X, Y, steps=40, **options))
+    assert whole.axes[0].get_xlim()[1] == 40
+    assert "Shown until" not in whole.get_supxlabel()
+
+
+def test_default_observables_that_are_not_recorded_are_named(capsys):
+    options = FEW | {"learning_rate": 0.1, "hidden": [8], "steps": 20, "progress": True}
+    simulate(X, Y, observables=["layer_norm"], theory=None, **options)
+    assert "not recorded, as observables is given: mode_strength" in capsys.readouterr().err
+    simulate(X, Y, observables=["layer_norm", "mode_strength"], theory=None, **options)
+    assert "not recorded" not in capsys.readouterr().err
+
+
 def test_layer_norms_and_weights_of_units_have_panels():
     options = FEW | {"hidden": [8], "learning_rate": 0.1, "steps": 20, "theory": None}
     figure = plot(simulate(X, Y, observables=["layer_norm"], **options))
@@ -493,8 +514,82 @@ def test_progress_is_printed_to_stderr(capsys):
     simulate(X, Y, hidden=[8], theory=["flow"], **FEW | {"progress": True})
     lines = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"chosen: learning_rate=[\d.e-]+, steps=\d+", lines[0])
-    assert lines[1] == "solving flow"
-    assert re.fullmatch(r"trained 2 runs of \d+ steps", lines[-1])
+    assert [line.split(",")[0] for line in lines[1:-2] if not line.startswith("step ")] == []
+    assert re.fullmatch(r"trained 2 runs of \d+ steps", lines[-2])
+    assert lines[-1] == "solving flow"
+
+
+def test_diverged_runs_are_refused_before_theory_is_solved(monkeypatch):
+    monkeypatch.setattr(Problem, "time", property(lambda _: pytest.fail("theory was solved")))
+    with pytest.raises(UserError, match="every run diverged") as error:
+        simulate(1e4 * X, Y, hidden=[8], learning_rate=0.5, **FEW)
+    assert (error.value.key, error.value.value) == ("learning_rate", "0.5")
+
+
+@pytest.mark.parametrize("theory", [["flow"], "auto"])
+def test_flow_that_would_not_end_is_given_up(theory):
+    arguments = {"hidden": [8], "learning_rate": 0.01, "theory": theory} | FEW
+    reason = r"after 2000 evaluations .* lower the learning rate, or scale inputs down"
+    if theory == "auto":
+        solved = solve(1e20 * X, Y, **arguments)
+        assert "flow" not in solved["solution"]
+        assert re.search(f"^flow: gradient flow not solved.*{reason}$", solved.left_out, re.M)
+    else:
+        with pytest.raises(UserError, match=f"^theory: 'flow': .*{reason}; or leave it out"):
+            solve(1e20 * X, Y, **arguments)
+
+
+def test_flow_that_exceeds_the_memory_is_refused_before_training(monkeypatch):
+    monkeypatch.setattr(simulation, "train", lambda *_, **__: pytest.fail("trained first"))
+    monkeypatch.setattr(integration, "available_memory", lambda: 10**8)
+    options = {"hidden": [8], "learning_rate": 0.1, "steps": 10**5} | FEW | {"records": 10**5}
+    with pytest.raises(UserError, match=r"theory: 'flow': .*100001 times takes 0.307 GB of memory"):
+        simulate(X, Y, theory=["flow"], **options)
+
+
+def test_cost_of_long_training_is_printed_before_it_begins(monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulation, "train", stop)
+    options = FEW | {"hidden": [8], "learning_rate": 0.1, "theory": None, "progress": True}
+    with pytest.raises(KeyboardInterrupt):
+        simulate(X, Y, steps=10**9, **options)
+    assert re.search(r"^training: about \d+(\.\d)? hours on one core, 0\.\d GB of memory$",
+                     capsys.readouterr().err.strip())  # fmt: skip
+    with pytest.raises(KeyboardInterrupt):
+        simulate(X, Y, sweep={"steps": [5 * 10**8, 10**9]}, **options)
+    assert "training of 2 cells: about " in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        simulate(X, Y, steps=20, **options)
+    assert capsys.readouterr().err == ""
+
+
+def test_time_to_draw_many_seeds_is_printed_first(monkeypatch, capsys):
+    monkeypatch.setattr(simulation, "MANY_SEEDS", 2)
+    specify(X, Y, hidden=[8], seeds=3)  # nothing is printed without progress
+    solve(X, Y, hidden=[8], seeds=3, records=20, theory=["aligned_modes"])
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first == "drawing the initial weights of 3 seeds: about 0.0012 seconds"
+    assert second.startswith("chosen: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "remedy"),
+    [
+        ({}, "steps", "use larger init_scales"),
+        ({"init_scales": [1.0]}, "learning_rate", "use smaller init_scales"),
+    ],
+)
+def test_networks_too_deep_to_choose_for_are_refused(options, key, remedy):
+    with pytest.raises(UserError, match=rf"^{key}: is missing, and by theory .*{remedy}"):
+        specify(X, Y, hidden=[16] * 300, **options)
+
+
+def test_numbers_in_progress_lines_have_the_right_plural(capsys):
+    options = FEW | {"seeds": 1, "progress": True, "theory": None}
+    simulate(X, Y, hidden=[8], learning_rate=0.1, steps=20, **options)
+    assert "trained 1 run of 20 steps" in capsys.readouterr().err
 
 
 def test_package_lists_and_loads_its_public_names():
@@ -527,7 +622,7 @@ WRONG = {
     "(X,)": r"y: is missing; give the target",
     "()": r"simulate: missing a required argument: 'x'; give x and y first",
     "(X, Y, [16])": r"simulate: too many positional arguments; give .*hidden=\[16\]",
-    "(X, Y[:3])": r"y: .*has 3 entries, and x has 4 rows",
+    "(X, Y[:3])": r"y: has shape \(3, 4\), and x has shape \(4, 4\); give both a row",
     "(X[0], Y)": r"x: has shape \(4,\); give an array with two axes \(sample, input\), as x.reshap",
     "(X, Y[0])": r"y: has shape \(4,\); give an array with two axes \(sample, output\)",
     "(X[None], Y)": r"x: has shape \(1, 4, 4\); give an array with two axes",
@@ -541,7 +636,7 @@ WRONG = {
     "(None, Y)": r"x: has shape \(\); give an array with two axes",
     "(object(), Y)": r"x: object with .* no real numbers; give an array",
     "(X + np.inf, Y)": r"x: 16 numbers are not finite; leave those rows out",
-    "(X, np.where(Y > 3, np.nan, Y))": r"y: 1 numbers are not finite; leave those rows out",
+    "(X, np.where(Y > 3, np.nan, Y))": r"y: 1 number is not finite; leave those rows out",
     "(X, 0 * Y)": r"y: all numbers are 0.*; give others",
     "(1e200 * X, Y)": r"x: the largest number is 1.0e\+200, .*; scale it to between 1e-50 and 1e\+",
     "(X, 1e-200 * Y)": r"y: the largest number is 4.0e-200, .*; scale it to between",
@@ -560,7 +655,10 @@ WRONG = {
     "(X, Y, {'activation': 'tanh'})": r"learning_rate, steps: .* give both, or .*activation",
     "(X, Y, {'activation': 'tanh', 'init_scales': None})": r"init_scales, learning_rate, steps: "
     r"theory cannot choose them here; give all, or .*activation: 'tanh': use",
-    "(X, Y, {'gates': [[1, 1]]})": r"gates.rows: row 0 has 2 values; give 4",
+    "(X, Y, {'gates': [[1, 1]]})": r"gates: has shape \(1, 2\), and there are 4 samples; "
+    r"give an array \(pathway, sample\), here \(\.\.\., 4\)$",
+    "(X, Y, {'gates': np.ones((4, 3))})": r"gates: has shape \(4, 3\), .*, as gates\.T is$",
+    "({'name': 'table', 'x': X, 'y': Y[:3]},)": r"y: has 3 entries, and x has 4 rows",
     "(X, Y, {'gates': [1, 1, 0, 0]})": r"gates: has shape \(4,\); give .*\(pathway, sample\)[^\n]*",
     "(X, Y, {'gates': [[2, 1, 0, -1]]})": r"gates: 2 values are not between 0, closed, and 1, open",
     "(X, Y, {'gates': [['a'] * 4]})": r"gates: list with .* no real numbers; give an array",
@@ -596,7 +694,8 @@ WRONG = {
     "(X, Y, {'theory': ['flwo']})": r"theory\.0: 'flwo': .* did you mean flow",
     "(X, Y, {'theory': 'flow'})": r"theory: 'flow': give 'auto', a list of names or None",
     "(X, Y, {'theory': 3})": r"theory: 3: expected a list",
-    "(X, Y, {'theory': ['exact']})": r"theory: 'exact':? .*whitened",
+    "(X, Y, {'theory': ['exact']})": r"theory: 'exact':? does not apply to this experiment: "
+    r"x: its inputs do not have sigma_xx = I: they are not whitened; use inputs that do, such",
     "(X, Y, {'progress': 'no'})": r"progress: 'no': give True or False",
     "(X, Y, {'network': np.ones(2), 'hidden': None})": r"network: \[1.0, 1.0\]: expected a mapping",
     "(X, Y, {'metrics': np.array(3)})": r"metrics: 3: expected a list",

@@ -114,6 +114,18 @@ def test_values_of_an_axis_distinguish_the_cells(sweep, axis, values):
     assert axis_of(sweep=sweep, solutions=[]) == (axis, values)
 
 
+def test_intervals_leave_out_what_cannot_be():
+    errors = [[0.001, 0.2], [0.15, 0.001], [0.001, 0.001]]  # by seed and entry
+    cells = planned({"linear_one": TASK | {"seeds": 3, "solutions": ["exact"]}})
+    summary = board(scored(cells, errors))["summary"].to_dataset().sel(task="linear_one")
+    error = summary["loss_error"].sel(entry="exact")
+    assert error.values[1] == 0 < error.values[0] < error.values[2]
+    share = summary["holds_share"].sel(entry="exact")
+    np.testing.assert_allclose(share, [2 / 3, 0, 1])
+    row, _ = tables_of(markdown(board(scored(cells, errors))))["linear_one"]
+    assert (row["entry"], row["holds at"]) == ("exact", "0.667 [0.000, 1.000]")
+
+
 def test_a_single_seed_has_no_interval():
     cells = planned({"linear_one": TASK | {"seeds": 1}})
     summary = board(scored(cells))["summary"]["loss_error"].sel(task="linear_one", entry="exact")
@@ -194,7 +206,7 @@ def test_the_page_has_the_numbers_of_the_summary(small_board):
                 if heading not in row:
                     continue
                 value = float(summary[name].sel(task=task, entry=row["entry"]))
-                shown = row[heading].split(" ±")[0]
+                shown = row[heading].split(" [")[0]
                 if shown.startswith("x "):
                     assert log(float(shown[2:])) == pytest.approx(value, abs=0.006)
                 elif shown:

@@ -37,6 +37,15 @@ def test_the_released_board_is_that_of_the_tasks_that_there_are():
     assert families == drawn
 
 
+def test_intervals_of_the_released_board_have_no_impossible_numbers():
+    summary = stored_board(RELEASED)["summary"].to_dataset()
+    assert float(summary.min().to_array().min()) >= 0
+    assert float(summary["holds_share"].max()) == 1
+    low, mean, high = (summary.sel(statistic=name) for name in ("low", "mean", "high"))
+    assert bool((low <= mean).where(low.notnull(), True).to_array().all())
+    assert bool((mean <= high).where(high.notnull(), True).to_array().all())
+
+
 def test_every_solution_of_the_released_board_exists_and_every_baseline_is_on_it():
     released = stored_board(RELEASED)
     entries = {

@@ -320,7 +320,7 @@ REFUSED = {
         "row 1 has length 1, and row 0 has 2; use rows of equal length"),
     "rows without their targets": (
         {"dataset": {"name": "table", "x": [[1.0]], "y": [[1.0], [2.0]]}}, "dataset.y",
-        "[(1.0,), (2.0,)]", "has 2 entries, and x has 1 rows; use one of each for every sample"),
+        "", "has 2 entries, and x has 1 row; use one of each for every sample"),
     "records further apart than the steps": (
         {"record.every": 100}, "training.steps", "40", r"multiple of record.every \(100\)"),
 }  # fmt: skip

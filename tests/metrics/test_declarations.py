@@ -185,6 +185,17 @@ def test_meaning_and_unit_are_the_declared_ones(replace_metric):
     assert metrics["one"].attrs == {"long_name": "something", "units": "tau"}
 
 
+def test_flow_times_are_in_units_of_tau():
+    times = {
+        name: variable.units
+        for metric in METRICS.values()
+        for name, variable in metric.declaration.outputs.items()
+        if name.endswith("_time") and "_over_" not in name
+    }
+    assert len(times) > 8
+    assert set(times.values()) == {"tau"}
+
+
 # Files and tables --------------------------------------------------------------------------------
 
 
@@ -210,7 +221,8 @@ def test_every_variable_and_coordinate_is_described(all_metrics):
     assert set(all_metrics.dims) <= set(all_metrics.coords)
     for name, coordinate in all_metrics.coords.items():
         assert coordinate.attrs["long_name"] == COORDINATES[name]
-        assert coordinate.attrs["units"] == ("epochs" if name == "time" else "1")
+        units = {"time": "epochs", "flow_time": "tau"}
+        assert coordinate.attrs["units"] == units.get(name, "1")
     assert all_metrics.attrs["kind"] == "metrics"
     assert all_metrics.attrs["cell"] == "main"
 

@@ -89,6 +89,18 @@ def test_licences_agree():
     assert citation["authors"] == [{"name": authors}]
 
 
+def test_extras_that_are_named_exist():
+    named = {
+        (path.name, extra)
+        for path in tracked()
+        if path.suffix in {".py", ".md", ".ipynb", ".yaml", ".yml"}
+        for line in lines(path)
+        for extra in re.findall(r"\bneuralrace\[(\w+)\]", line)
+    }
+    assert named, "at least the conformance suite names one"
+    assert {extra for _, extra in named} <= {*PROJECT["optional-dependencies"]}, named
+
+
 def test_conda_environment_is_that_of_the_lock():
     text = (REPOSITORY / "environment.yml").read_text(encoding="utf-8")
     python = f"python{PROJECT['requires-python']}"

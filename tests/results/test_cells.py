@@ -57,6 +57,23 @@ def test_selection_is_a_part_and_leaves_the_whole(folder):
     assert len(results) == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("alpha/first", r"select\(paper='alpha', experiment='first'\) has its cells"),
+        ("alpha/", r"select\(paper='alpha'\) has its cells"),
+        ("alpha/first/c", r"did you mean alpha/first/[ab] or .*list\(results\) has the names"),
+        ("gamma", r"list\(results\) has the names of all"),
+    ],
+)
+def test_names_that_no_cell_has_are_refused(folder, name, remedy):
+    results = open_results(folder)
+    with pytest.raises(UserError, match=rf"results: .*: is no cell .*; {remedy}"):
+        results[name]
+    assert name not in results  # as in any mapping
+    assert results.get(name) is None
+
+
 def test_unknown_column_is_refused_with_all_columns(folder):
     with pytest.raises(UserError, match="is no column") as error:
         open_results(folder).select(training__speed=1)

@@ -46,6 +46,7 @@ def test_time_axes_are_in_epochs_and_flow_time(opened, ensemble):
     np.testing.assert_allclose(opened.flow_time, 0.1 * opened.time)
     np.testing.assert_allclose(opened.snapshot_flow_time, 0.1 * opened.snapshot)
     assert opened.flow_time.dims == ("time",)
+    assert opened.flow_time.attrs["units"] == opened.snapshot_flow_time.attrs["units"] == "tau"
     np.testing.assert_array_equal(opened.layer, [1, 2])
     np.testing.assert_array_equal(opened.mode, [1, 2, 3])
     batches = {"batch": {"name": "mini", "size": 2}}

@@ -175,6 +175,11 @@ def test_random_untied_start_follows_the_tied_network_of_its_growing_half(hidden
     assert np.log10(error[0] / error[1]) == pytest.approx(1 + 1.0 / 2.6, abs=0.03)
 
 
+def test_times_that_need_too_many_steps_are_refused():
+    with pytest.raises(RuntimeError, match=r"not solved to t = 1e\+30: it would take 2e\+30 steps"):
+        tied_weights(np.array([0.0, 1e30]), np.eye(2), np.diag([4.0, 1.0]))
+
+
 def test_cosines():
     W = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     cos = cosines(W @ W.T)

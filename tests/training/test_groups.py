@@ -125,6 +125,8 @@ def test_memory_of_waiting_runs_is_counted(make_run, monkeypatch):
         record={"every": 12, "snapshots": 1},
     )
 
+    monkeypatch.setattr(memory, "WORTH_A_LINE", 0)
+
     def arguments():
         lines = []
         train(ensemble, lines.append)

@@ -383,8 +383,14 @@ def test_progress_is_reported(make_run, monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", -1.0)
     lines.clear()
     train(make_run(record={"every": 1, "snapshots": 3}), report=lines.append)
+    assert [line.split(",")[0] for line in lines] == [f"step {n}/12" for n in range(1, 13)]
+
+
+def test_memory_is_reported_only_where_it_is_worth_a_line(make_run, monkeypatch):
+    lines = []
+    monkeypatch.setattr(trainer.memory, "WORTH_A_LINE", 10)
+    train(make_run(), report=lines.append)
     assert lines[0].startswith("memory: ")
-    assert [line.split(",")[0] for line in lines[1:]] == [f"step {n}/12" for n in range(1, 13)]
 
 
 def test_cells_that_differ_in_numbers_alone_share_their_programs(make_run, monkeypatch):

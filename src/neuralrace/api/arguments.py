@@ -29,6 +29,8 @@ KEYS = {
     "solutions": "theory",
 }
 """Argument of each key of a configuration, where their names differ."""
+TABLE = "'table'"
+"""Name of the dataset that arrays make, as messages show it."""
 KEYS_OF_NETWORK = {
     "network.hidden": "hidden",
     "network.activation": "activation",
@@ -148,9 +150,8 @@ def finite_matrix(argument: str, values: Any, axes: str) -> np.ndarray:
             remedy=f"give an array with two axes {axes}, as {example} makes of numbers by row",
         )
     if odd := int((~np.isfinite(array)).sum()):
-        raise UserError(
-            f"{odd} numbers are not finite", key=argument, remedy="leave those rows out"
-        )
+        problem = f"{odd} {'number is' if odd == 1 else 'numbers are'} not finite"
+        raise UserError(problem, key=argument, remedy="leave those rows out")
     return array
 
 
@@ -174,8 +175,9 @@ def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
         result.problem = "\n".join(lines)
     if (more := len(lines) - LONGEST_MESSAGE) > 1:
         result.problem = "\n".join([*lines[:LONGEST_MESSAGE], f"and {more} more lines like these"])
-    if result.key == "dataset.name" and result.value == "'table'":
-        result.key, result.value = "x", "an array"
+    if result.key == "dataset.name" and result.value == TABLE:
+        result.key, result.value = "x", ""
+    result.problem = result.problem.replace(f"dataset.name: {TABLE}: ", "x: ")
     for key, argument in (KEYS | ({} if network is not None else KEYS_OF_NETWORK)).items():
         moved = result.moved(key, argument)
         if moved.key != result.key:

@@ -18,6 +18,8 @@ CHOSEN = ("init_scales", "learning_rate", "steps")
 """Arguments that theory chooses when they are absent."""
 OBSERVED = {"mode_strength": "linear", "pair_error": ""}
 """Observables that are recorded by default, with requirements in addition to their own."""
+MOST_STEPS = 10**10
+"""Most steps that theory chooses: these would take days."""
 LEAST_SHARE = 4
 """At least one in so many of the requested records is kept."""
 
@@ -100,6 +102,9 @@ def learning_rate_and_steps(
         cell: specification whose `training.steps` is the number of records.
         learning_rate: step size, also of `cell` if it is not None.
         steps: gradient steps.
+
+    Raises:
+        UserError: the network is so deep that no rate or no number of steps is in range.
     """
     problem = Problem(cell, np.arange(1))
     data, weights, records = problem.data, problem.weights, cell.training.steps
@@ -111,13 +116,27 @@ def learning_rate_and_steps(
         for level in range(max(levels) + 1)
     ]
     unit = cell.training.flow_step(len(data.x))
-    if learning_rate is None:
-        learning_rate = float(f"{pace.flow_step(data, layers) / unit:.2g}")
-    else:
-        unit /= cell.training.learning_rate
-    if steps is None:
-        time = pace.learning_time(data, _pathways(problem))
-        steps = ceil(time / (unit * learning_rate) / records) * records
+    with np.errstate(over="ignore"):  # of very deep networks
+        if learning_rate is None:
+            learning_rate = float(f"{pace.flow_step(data, layers) / unit:.2g}")
+            if not learning_rate:
+                raise UserError(
+                    "is missing, and by theory no number is small enough for these initial weights",
+                    key="learning_rate",
+                    remedy="give it, or use smaller init_scales or fewer hidden layers",
+                )
+        else:
+            unit /= cell.training.learning_rate
+        if steps is None:
+            needed = pace.learning_time(data, _pathways(problem)) / (unit * learning_rate)
+            if needed > MOST_STEPS:
+                raise UserError(
+                    f"is missing, and by theory learning takes {needed:.2g} steps from these "
+                    "initial weights",
+                    key="steps",
+                    remedy="give it, or use larger init_scales or fewer hidden layers",
+                )
+            steps = ceil(needed / records) * records
     return learning_rate, steps
 
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from shutil import get_terminal_size
@@ -12,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.api.arguments import checked_arguments, reason_by_argument, refuse_unknown
-from neuralrace.api.choices import CHOSEN
+from neuralrace.api.choices import CHOSEN, default_observables
 from neuralrace.api.specification import (
     CELL_NAME,
     EXPERIMENT,
@@ -22,6 +23,7 @@ from neuralrace.api.specification import (
     specify,
 )
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
+from neuralrace.config.cost import estimate_cost
 from neuralrace.config.location import Location
 from neuralrace.config.requirements import OF_NETWORK, unmet
 from neuralrace.config.sweep import MOST_CELLS, expand_sweep
@@ -32,6 +34,7 @@ from neuralrace.results.axes import record_steps
 from neuralrace.results.cells import CellResults
 from neuralrace.results.theory import theory_dataset
 from neuralrace.results.trajectory import trajectory_dataset
+from neuralrace.theory.integration import INTEGRATED, refuse_path
 from neuralrace.theory.solutions.problem import Arrays, Problem
 from neuralrace.training.environment import warn_of_environment
 from neuralrace.training.trainer import train
@@ -42,6 +45,11 @@ NO_THEORY_OF_RELU = (
     "the gated network that yours imitates and predicts its loss, and metrics=['balance'] measures "
     "what gradient flow conserves in both"
 )
+LONG, LARGE = 20.0, 2000
+"""Core-seconds and megabytes above which the estimated cost is printed."""
+MANY_SEEDS, DRAW = 20_000, 4e-4
+"""Seeds whose initial weights take long to draw, and the seconds for each, as they are drawn up to
+four times: for the init scale, the learning rate, training and theory."""
 ORIGIN = ("paper", "experiment", "cell", "device", "precision", "xla_flags")
 """Attributes of a trajectory that are written to the tree of its cell."""
 
@@ -106,7 +114,7 @@ def simulate(
     with python_errors(options.get("network")):
         if sweep is None:
             return _simulated(CELL_NAME, arguments, report)[0]
-        cells = _swept(arguments, sweep)
+        cells = _swept(arguments, sweep, report)
         trees, diverged, runs = {}, 0, 0
         for number, (label, each) in enumerate(cells.items(), 1):
             report(f"{label}: {number} of {len(cells)}", True)
@@ -117,7 +125,9 @@ def simulate(
     return tree
 
 
-def _swept(arguments: Mapping[str, Any], sweep: Any) -> dict[str, dict[str, Any]]:
+def _swept(
+    arguments: Mapping[str, Any], sweep: Any, report: Callable[..., None]
+) -> dict[str, dict[str, Any]]:
     """Arguments of each cell of a sweep, by label.
 
     Raises:
@@ -126,20 +136,35 @@ def _swept(arguments: Mapping[str, Any], sweep: Any) -> dict[str, dict[str, Any]
     location = Location({}, ("experiments", PAPER, EXPERIMENT))
     raw = {**arguments, **plain_arguments(sweep=sweep)}
     cells = {cell.label: cell.specification for cell in expand_sweep(raw, location, MOST_CELLS)}
+    specified = []
     for each in cells.values():
         refuse_unknown(each, specify, "sweep.")
-        _specified(**each)
+        specified.append(_specified(**each))
+    _report_cost(specified, report)
     return cells
+
+
+def _report_cost(cells: Sequence[Cell], report: Callable[..., None]) -> None:
+    """Says about how much time and memory training takes, if it is much."""
+    costs = [estimate_cost(cell) for cell in cells]
+    seconds, largest = sum(each.seconds() for each in costs), max(each.memory_mb for each in costs)
+    if seconds > LONG or largest > LARGE:
+        what = "training" if len(cells) == 1 else f"training of {len(cells)} cells"
+        memory = f"{largest / 1000:.2g} GB of memory"
+        report(f"{what}: {_duration(seconds)} on one core, {memory}", True)
 
 
 def _simulated(
     name: str, arguments: Mapping[str, Any], report: Callable[..., None]
 ) -> tuple[xr.DataTree, np.ndarray]:
     """The tree of a cell, and the step at which each run diverged, or -1."""
-    cell, answers, left_out = _solve(report=report, **arguments)
-    trained = train(cell.only(Ensemble), report=report)
+    planned = _planned(report=report, **arguments)
+    _report_cost([planned.cell], report)
+    trained = train(planned.cell.only(Ensemble), report=report)
     diverged_at = trained.diverged_at
-    report(f"trained {diverged_at.size} runs of {cell.training.steps} steps", True)
+    counts = _count(diverged_at.size, "run"), _count(planned.cell.training.steps, "step")
+    report(f"trained {' of '.join(counts)}", True)
+    cell, answers, left_out = _solved(planned, report)
     datasets = {
         "trajectory": trajectory_dataset(name, cell.only(Ensemble), trained, in_memory=True)
     }
@@ -202,7 +227,8 @@ def solve(
     """
     warn_of_environment()
     with python_errors(options.get("network")):
-        cell, answers, left_out = _solve(x, y, theory, progress_printer(progress), **options)
+        report = progress_printer(progress)
+        cell, answers, left_out = _solved(_planned(x, y, theory, report, **options), report)
         if not answers:
             problem = f"no solution is for this ensemble\n{left_out}"
             raise UserError(problem, key="theory", value=theory)
@@ -223,44 +249,118 @@ def _specified(x: Any, y: Any, theory: Theory, **options: Any) -> Cell:
     return specify(x, y, **options, theory=theory)
 
 
-def _solve(
+@dataclass(frozen=True)
+class _Planned:
+    """A cell with all solutions to try.
+
+    Attributes:
+        cell: its specification.
+        build: makes this specification with other solutions.
+        network: the argument of that name.
+        automatic: whether a solution that fails is left out.
+        left_out: names of other solutions of such networks, by the reason why they do not apply.
+    """
+
+    cell: Cell
+    build: Callable[[Sequence[str]], Cell]
+    network: Any
+    automatic: bool
+    left_out: Mapping[str, Sequence[str]]
+
+
+def _planned(
     x: Any, y: Any, theory: Theory, report: Callable[..., None], **options: Any
-) -> tuple[Cell, dict[str, Arrays], str]:
-    """The complete cell, the variables of each solution, and the attribute `left_out`."""
-    automatic = isinstance(theory, str)
+) -> _Planned:
+    """The specification, complete but for solutions that will fail; nothing is trained or solved.
+
+    Raises:
+        UserError: as `specify`, or the weights along a named flow do not fit into memory.
+    """
+    automatic, network = isinstance(theory, str), options.get("network")
+    seeds = options.get("seeds")
+    if (
+        isinstance(seeds, int)
+        and seeds > MANY_SEEDS
+        and any(options.get(n) is None for n in CHOSEN)
+    ):
+        report(f"drawing the initial weights of {seeds} seeds: {_duration(DRAW * seeds)}", True)
     cell = _specified(x, y, theory, **options)
     chosen = _chosen_values(cell, options)
     if chosen:
         report("chosen: " + ", ".join(f"{name}={value}" for name, value in chosen.items()), True)
-    network = options.get("network")
-    answers: dict[str, Arrays] = {}
-    left_out: dict[str, list[str]] = {}
-    problem = Problem(cell, record_steps(cell)[0])
-    names = cell.solutions
-    if automatic:
-        names = [name for name, entry in SOLUTIONS.items() if not entry.declaration.baseline]
-    for name in names:
-        requirements = SOLUTIONS[name].declaration.requires
-        if automatic and (reason := unmet(cell, requirements, data=True)):
+    if options.get("observables") is not None:
+        usual = default_observables(cell, ())
+        if missing := [name for name in usual if name not in cell.record.observables]:
+            report(f"not recorded, as observables is given: {', '.join(missing)}", True)
+    names, left_out = [*cell.solutions], dict[str, list[str]]()
+    for name, entry in SOLUTIONS.items() if automatic else ():
+        if entry.declaration.baseline:
+            continue
+        requirements = entry.declaration.requires
+        if reason := unmet(cell, requirements, data=True):
             of_network = [n for n in requirements.split() if {*n.split("|")} & OF_NETWORK]
             if not unmet(cell, " ".join(of_network)):
                 left_out.setdefault(reason_by_argument(reason, network), []).append(name)
-            continue
+        else:
+            names.append(name)
+    if automatic and not names:
+        report(_no_theory(cell, network), True)
+    for name in {*names} & {*INTEGRATED} if not automatic else ():  # before training
+        problem = Problem(cell, record_steps(cell)[0])
+        try:
+            refuse_path(len(problem.step), sum(each.size for each in problem.weights))
+        except RuntimeError as error:
+            raise _given_up(name, error) from error
+
+    def build(theory: Sequence[str]) -> Cell:
+        complete: dict[str, Any] = {**options, **chosen, "theory": [*theory]}
+        return specify(x, y, **complete)
+
+    return _Planned(build(names), build, network, automatic, left_out)
+
+
+def _solved(planned: _Planned, report: Callable[..., None]) -> tuple[Cell, dict[str, Arrays], str]:
+    """The cell with what was solved, the variables of each solution, and `left_out`.
+
+    Raises:
+        UserError: a named solution fails.
+    """
+    cell, answers = planned.cell, dict[str, Arrays]()
+    left_out = {reason: [*names] for reason, names in planned.left_out.items()}
+    problem = Problem(cell, record_steps(cell)[0])
+    for name in cell.solutions:
         report(f"solving {name}")
         try:
             answers[name] = SOLUTIONS[name].load()(problem)
         except RuntimeError as error:  # the solver gives up
-            if not automatic:
-                raise UserError(
-                    str(error), key="theory", value=name, remedy="leave it out"
-                ) from error
+            if not planned.automatic:
+                raise _given_up(name, error) from error
             left_out.setdefault(str(error), []).append(name)
     lines = [f"{', '.join(names)}: {reason}" for reason, names in left_out.items()]
-    if automatic and not answers:
-        lines.insert(0, _no_theory(cell, network))
-        report(lines[0], True)
-    options = options | chosen | {"theory": [*answers]}
-    return specify(x, y, **options), answers, "\n".join(lines)
+    if planned.automatic and not answers:
+        lines.insert(0, _no_theory(cell, planned.network))
+        if cell.solutions:  # each of them failed
+            report(lines[0], True)
+    if [*answers] != [*cell.solutions]:
+        cell = planned.build([*answers])
+    return cell, answers, "\n".join(lines)
+
+
+def _given_up(name: str, error: RuntimeError) -> UserError:
+    """An error about a solution whose solver gave up."""
+    return UserError(str(error), key="theory", value=name, remedy="or leave it out")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    """About how long something takes, in its largest unit."""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:.2g} {unit}"
+    return f"about {seconds:.2g} seconds"
 
 
 def _chosen_values(cell: Cell, options: Mapping[str, Any]) -> dict[str, Any]:

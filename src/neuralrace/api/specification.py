@@ -88,8 +88,8 @@ def specify(
             least a quarter, until it divides `steps` and is a multiple of `snapshots`.
         snapshots: the same for large variables: weights and outputs.
         observables: names of recorded variables in addition to the loss. When absent, mode
-            strengths of linear networks, errors of trained and untrained pairs of domains, and all
-            that the metrics require.
+            strengths of linear networks ("mode_strength"), errors of trained and untrained pairs of
+            domains ("pair_error"), and all that the metrics require; name these to keep them.
         metrics: names of metrics, which are computed at the end.
         theory: names of theoretical solutions.
         precision: floating-point precision of training, "float64" or "float32".
@@ -114,10 +114,12 @@ def specify(
             "batch": _by_name(batch),
         }
         record: dict[str, Any] = {"every": training["steps"] // records, "snapshots": snapshots}
+        dataset = _dataset(x, y)
+        samples = None if isinstance(x, str | Mapping) else len(dataset["x"])
         specification = {
-            "dataset": _dataset(x, y),
+            "dataset": dataset,
             **plain_arguments(
-                network=_network(network, hidden, activation, gates),
+                network=_network(network, hidden, activation, gates, samples),
                 init=_by_name(init),
                 init_scales=[1.0] if init_scales is None else init_scales,
                 seeds=seeds,
@@ -173,10 +175,17 @@ def _dataset(x: Any, y: Any) -> Any:
     if y is None:
         remedy = "give the target of each sample, (sample, output)"
         raise UserError("is missing", key="y", remedy=remedy)
-    return {"name": "table", "x": _samples("x", x), "y": _samples("y", y)}
+    inputs, targets = _samples("x", x), _samples("y", y)
+    if len(inputs) != len(targets):
+        raise UserError(
+            f"has shape {targets.shape}, and x has shape {inputs.shape}",
+            key="y",
+            remedy="give both a row for each sample",
+        )
+    return {"name": "table", "x": inputs.tolist(), "y": targets.tolist()}
 
 
-def _samples(argument: str, values: Any) -> list[list[float]]:
+def _samples(argument: str, values: Any) -> np.ndarray:
     array = finite_matrix(argument, values, f"(sample, {'input' if argument == 'x' else 'output'})")
     if not array.any():
         problem = "all numbers are 0, so that there is nothing to learn"
@@ -187,10 +196,10 @@ def _samples(argument: str, values: Any) -> list[list[float]]:
             key=argument,
             remedy=f"scale it to between {SMALLEST:.0e} and {1 / SMALLEST:.0e}",
         )
-    return array.tolist()
+    return array
 
 
-def _network(network: Any, hidden: Any, activation: str, gates: Any) -> Any:
+def _network(network: Any, hidden: Any, activation: str, gates: Any, samples: int | None) -> Any:
     if network is not None:
         if hidden is not None or gates is not None or activation != "linear":
             raise UserError(
@@ -205,16 +214,23 @@ def _network(network: Any, hidden: Any, activation: str, gates: Any) -> Any:
     if activation != "linear":
         problem = "gated pathways are linear"
         raise UserError(problem, key="activation", value=activation, remedy="leave it out")
-    return {"name": "gated", "hidden": hidden, "gates": _gates(gates)}
+    return {"name": "gated", "hidden": hidden, "gates": _gates(gates, samples)}
 
 
-def _gates(gates: Any) -> Any:
+def _gates(gates: Any, samples: int | None) -> Any:
     if isinstance(gates, str | Mapping):
         return _by_name(gates)
     rows = finite_matrix("gates", gates, "(pathway, sample)")
     if odd := int(((rows < 0) | (rows > 1)).sum()):
-        problem = f"{odd} values are not between 0, closed, and 1, open"
-        raise UserError(problem, key="gates", remedy="give others")
+        problem = f"{odd} {'value is' if odd == 1 else 'values are'} not between 0, closed, and 1"
+        raise UserError(f"{problem}, open", key="gates", remedy="give others")
+    if samples is not None and rows.shape[1] != samples:
+        transposed = ", as gates.T is" if len(rows) == samples else ""
+        raise UserError(
+            f"has shape {rows.shape}, and there are {samples} samples",
+            key="gates",
+            remedy=f"give an array (pathway, sample), here (..., {samples}){transposed}",
+        )
     return {"name": "listed", "rows": rows.tolist()}
 
 

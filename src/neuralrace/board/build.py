@@ -15,6 +15,7 @@ from neuralrace.extensions.registry import METRICS, SOLUTIONS
 from neuralrace.metrics.benchmark import OTHER_SEEDS
 from neuralrace.results.cells import CellResults
 from neuralrace.results.checksums import fingerprint
+from neuralrace.theory.integration import INTEGRATED
 
 VERSION = "1"
 """Version of tasks and scores: boards of one version can be compared."""
@@ -24,7 +25,7 @@ GOOD = 0.1
 """A theory holds at a point of a task's grid where it misses the loss by less than this, and on a
 task where the whole interval of its loss error is below it."""
 BASELINES = (
-    *("flow", "gated_flow"),  # what remains of their error is that training makes finite steps
+    *INTEGRATED,  # what remains of their error is that training makes finite steps
     *(name for name, entry in SOLUTIONS.items() if entry.declaration.baseline),
     OTHER_SEEDS,
 )
@@ -39,7 +40,8 @@ LONG_NAMES = {
     "holds": "1 where the loss error, mean over seeds, is below 0.1, and 0 where it is not",
     "task": "task of the benchmark",
     "entry": "a solution, or a baseline that needs simulation",
-    "statistic": "mean over seeds, and the ends of its 95% confidence interval (Student t)",
+    "statistic": "mean over seeds, and the ends of its 95% confidence interval (Student t, without "
+    "numbers that cannot be: errors below 0, and shares below 0 or above 1)",
     "value": "value of the axis of the task, or of several axes",
     "init_scale": "factor on every initial weight",
     "seed": "run seed",
@@ -136,7 +138,17 @@ def _summary(task: xr.Dataset) -> xr.Dataset:
     # of the whole grid, without diverged runs: where an entry does not apply, it does not hold
     by_seed["holds_share"] = (error < GOOD).where(error.notnull().any("entry")).mean(points)
     by_seed["holds_share"] = by_seed["holds_share"].where(error.notnull().any(points))
-    return by_seed.map(_interval)
+    return in_range(by_seed.map(_interval))
+
+
+def in_range(summary: xr.Dataset) -> xr.Dataset:
+    """Intervals of scores, (entry, statistic), without values that the mean cannot have.
+
+    With few seeds, Student's interval reaches beyond the smallest error, 0, and the largest share,
+    1. The true mean is in range, so that the part of the interval in range covers it as often.
+    """
+    summary = summary.clip(min=0, keep_attrs=True)
+    return summary.assign(holds_share=summary["holds_share"].clip(max=1, keep_attrs=True))
 
 
 def _interval(by_seed: xr.DataArray) -> xr.DataArray:

@@ -37,8 +37,8 @@ Each task is trained over a grid of init scales (factors on all initial weights)
 with several seeds. An entry *applies* to a point of the grid if its requirements are met there; it
 *holds* there if it misses the loss, at the worst time, by less than {GOOD:g} of the initial loss.
 A number is the median over the points to which an entry applies, seed by seed, then the mean over
-seeds, with its 95% confidence interval. An entry holds *on a task* if the whole interval of its
-loss is below {GOOD:g}.
+seeds, with its 95% confidence interval (Student's, without values below 0, and for shares above 1)
+in brackets. An entry holds *on a task* if the whole interval of its loss is below {GOOD:g}.
 
 - *Holds at* is the share of the whole grid; where an entry does not apply it does not hold. Rows
   are sorted by it.
@@ -140,14 +140,14 @@ def _rows(board: xr.DataTree, task: str, only: Collection[str] | None) -> Iterat
 
 
 def _number(name: str, statistics: Sequence[float]) -> str:
-    """Mean and half of the interval; empty where nothing is assessed."""
+    """Mean and interval, if it can be seen; empty where nothing is assessed."""
     mean, low, high = statistics
     if np.isnan(mean):
         return ""
     if name == "halfway_time_log_ratio":
         return f"x {exp(mean):.2f}"
-    half = "" if np.isnan(low) or high - low < 2 * SEEN else f" ± {(high - low) / 2:.3f}"
-    return f"{mean:.3f}{half}" if mean >= SEEN else f"0{half}"
+    number = f"{mean:.3f}" if mean >= SEEN else "0"
+    return f"{number} [{low:.3f}, {high:.3f}]" if high - low >= 2 * SEEN else number
 
 
 def where_it_holds(task: xr.Dataset, entry: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from neuralrace.board.build import STATISTICS, SUMMARY, all_tasks, tasks_of
+from neuralrace.board.build import STATISTICS, SUMMARY, all_tasks, in_range, tasks_of
 from neuralrace.claims.judge import FindingRow
 from neuralrace.claims.table import read_findings
 from neuralrace.errors import UserError
@@ -112,7 +112,8 @@ def _summary(entries: Mapping[str, Any]) -> xr.Dataset:
         )
         for name in names
     }
-    return xr.Dataset(scores, {"entry": list(entries), "statistic": list(STATISTICS)})
+    summary = xr.Dataset(scores, {"entry": list(entries), "statistic": list(STATISTICS)})
+    return in_range(summary)  # older boards have whole intervals
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:

@@ -581,7 +581,8 @@ def _inputs(ensemble: "Ensemble", test: Callable[[Any], bool], problem: str) -> 
     dataset = ensemble.dataset
     tasks = [task for _, task in dataset.phases]
     met = all(task.may_be_white and test(task.load()) for task in tasks)
-    return _dataset(ensemble, met, "use modes, or other theory", f"its inputs {problem}")
+    remedy = "use inputs that do, such as those of the dataset modes, or another solution"
+    return _dataset(ensemble, met, remedy, f"its inputs {problem}")
 
 
 @data_requirement
@@ -590,7 +591,7 @@ def whitened(ensemble: "Ensemble") -> UserError | None:
     return _inputs(
         ensemble,
         lambda data: np.allclose(data.sigma_xx, np.eye(len(data.sigma_xx))),
-        "are not whitened, sigma_xx = I",
+        "do not have sigma_xx = I: they are not whitened",
     )
 
 

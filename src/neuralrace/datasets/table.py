@@ -40,10 +40,10 @@ class Table(Dataset):
                     )
         for name, rows in (("y", self.y), ("contexts", self.contexts)):
             if rows is not None and len(rows) != len(self.x):
+                samples = f"{len(self.x)} row{'s' * (len(self.x) > 1)}"
                 raise UserError(
-                    f"has {len(rows)} entries, and x has {len(self.x)} rows",
+                    f"has {len(rows)} entries, and x has {samples}",
                     key=name,
-                    value=rows,
                     remedy="use one of each for every sample",
                 )
         if self.contexts and (missing := set(range(max(self.contexts))) - set(self.contexts)):

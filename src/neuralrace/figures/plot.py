@@ -19,10 +19,9 @@ from neuralrace.figures.compose import set_titles
 from neuralrace.figures.ends import label_ends
 from neuralrace.figures.sweeps import layer_widths
 from neuralrace.results.cells import CellResults, Results, cells_of
+from neuralrace.theory.integration import INTEGRATED
 from neuralrace.theory.modes import final_strength
 
-INTEGRATED = ("flow", "gated_flow")
-"""Solutions that assume nothing about the start; if one was solved, no other is shown."""
 PAIRS = ("trained_error", "untrained_error")
 LINES = {"task_loss": "task", "mode_strength": "mode", "layer_norm": "layer"}
 """Variables with a panel for each init scale, and the axis that has a line for each entry."""
@@ -61,7 +60,8 @@ def plot(
     - if there are no modes, the incoming weights of hidden units at the end, of the first run.
 
     The mean over seeds is a line and their range a band; theory is dashed and black. A sweep of
-    `simulate` has a row of panels for each of its cells.
+    `simulate` has a row of panels for each of its cells. Where nothing changes any more, the axis
+    of time ends before training, and the caption says so.
 
     Args:
         results: the result of `simulate`, a part of it such as `tree["hidden-8"]`, or what
@@ -185,6 +185,7 @@ def _all(cells: list[CellResults], shown: list[xr.Dataset]) -> Figure:
         if ax not in drawn:
             ax.remove()
     caption = dict.fromkeys(line for cell in cells for line in _caption(cell))
+    caption |= dict.fromkeys(line for cell in cells for line in _cut(cell))
     if caption:
         figure.supxlabel("\n".join(caption), x=0.01, ha="left", fontsize=6, color="0.35")
     style.legend(figure, _handles(cells, shown))
@@ -288,6 +289,15 @@ def _time_end(cell: CellResults) -> float:
     names = [name for name in DRAWN if name in cell.trajectory]
     settled = max(style.settling_time(cell.trajectory[name], time) for name in names)
     return min(1.2 * settled, float(time[-1]))
+
+
+def _cut(cell: CellResults) -> list[str]:
+    """A line of the caption about an axis of time that ends before training."""
+    time, end = cell.trajectory["time"], _time_end(cell)
+    if end >= float(time[-1]):
+        return []
+    trained = f"{float(time[-1]):,g} {time.attrs['units']}"
+    return [f"Shown until {end:,.0f} of {trained}: later, no curve changes by more than 1%."]
 
 
 # Colours, legend and caption ---------------------------------------------------------------------

@@ -71,7 +71,7 @@ def axes(ensemble: Ensemble, samples: int) -> Coordinates:
         "init_scale": ("init_scale", np.asarray(ensemble.init_scales), "1"),
         "seed": ("seed", np.asarray(ensemble.seed_numbers), "1"),
         "time": ("time", step, unit),
-        "flow_time": ("time", clock * step, "1"),
+        "flow_time": ("time", clock * step, "tau"),
         "snapshot": ("snapshot", snapshot, unit),
-        "snapshot_flow_time": ("snapshot", clock * snapshot, "1"),
+        "snapshot_flow_time": ("snapshot", clock * snapshot, "tau"),
     }

@@ -327,6 +327,10 @@ class CellResults:
         return weights.rename(unit_1="unit", unit_0="input").assign_coords(unit=units)
 
 
+class UnknownCellError(UserError, KeyError):
+    """A name that no cell has; a `KeyError`, which a mapping raises."""
+
+
 class Results(Mapping[str, CellResults]):
     """All cells of a results folder, by identifier `paper/experiment/label`.
 
@@ -358,7 +362,22 @@ class Results(Mapping[str, CellResults]):
         return pd.DataFrame([name.split("/") for name in self], columns=IDENTIFIER)
 
     def __getitem__(self, name: str) -> CellResults:
-        return self._cells[name]
+        """The cell with this identifier.
+
+        Raises:
+            UnknownCellError: there is none.
+        """
+        if name in self._cells:
+            return self._cells[name]
+        parts = name.strip("/").split("/")
+        selection = dict(zip(IDENTIFIER, parts, strict=False))
+        if any(each.split("/")[: len(parts)] == parts for each in self):
+            arguments = ", ".join(f"{part}={value!r}" for part, value in selection.items())
+            remedy = f"select({arguments}) has its cells"
+        else:
+            remedy = f"{did_you_mean(name, self)}list(results) has the names of all"
+        problem = "is no cell (paper/experiment/label)"
+        raise UnknownCellError(problem, key="results", value=name, remedy=remedy)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._cells)

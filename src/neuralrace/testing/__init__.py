@@ -1,9 +1,9 @@
 """Conformance suite: checks of every installed extension, for authors of extensions.
 
 It finds the extensions of your own distribution by their entry points (see
-`neuralrace.extensions.registry`), so there is nothing to configure:
+`neuralrace.extensions.registry`), so there is nothing to configure. The extra
+`neuralrace[testing]` installs the pytest that it needs:
 
-    pip install neuralrace[conformance]
     pytest --pyargs neuralrace.testing
 
 The declarations of metrics, solutions, observables and figures are checked. Metrics, solutions and

@@ -6,6 +6,21 @@ import numpy as np
 import scipy
 from jaxtyping import Float, Int
 
+from neuralrace.training.memory import available_memory
+
+INTEGRATED = ("flow", "gated_flow")
+"""Solutions that integrate all weights, and assume nothing about the start."""
+MOST_RATES = 5 * 10**6
+"""Evaluations of the rates after which a flow is given up: minutes for a small network. The papers'
+flows need at most 10^4."""
+WINDOW, PESSIMISM = 2000, 30
+"""A flow is also given up at once if it would need more than `PESSIMISM` times as many at the pace
+of the last `WINDOW`. Steps are up to that much shorter while a mode is learned than after it."""
+COPIES = 3
+"""Copies of the path that exist at once: that of the solver, its transpose, and a product of it."""
+SMALL = 10**8
+"""Bytes of a path for which the free memory is not looked up."""
+
 
 def solve_flow(
     time: Float[np.ndarray, " time"],
@@ -32,10 +47,13 @@ def solve_flow(
 
     Raises:
         ValueError: if `time` does not increase from 0 or later.
-        RuntimeError: if the solver fails, or the rates at the start are not finite.
+        RuntimeError: if the solver fails, the rates at the start are not finite, they are so large
+            that the flow would need more than `MOST_RATES` evaluations, or the path does not fit
+            into memory.
     """
     if time[0] < 0 or np.any(np.diff(time) <= 0):
         raise ValueError("time must increase from 0 or later")
+    refuse_path(len(time), sum(part.size for part in start))
     ends = np.cumsum([part.size for part in start])
 
     def unpack(flat: np.ndarray) -> list[np.ndarray]:
@@ -43,7 +61,20 @@ def solve_flow(
         return [part.reshape(flat.shape[:-1] + like.shape)
                 for part, like in zip(parts, start, strict=True)]  # fmt: skip
 
-    def rate(_: float, flat: np.ndarray) -> np.ndarray:
+    made, reached = 0, 0.0
+
+    def rate(now: float, flat: np.ndarray) -> np.ndarray:
+        nonlocal made, reached
+        made += 1
+        if made % WINDOW == 0:
+            left = (time[-1] - now) * WINDOW
+            if made > MOST_RATES or left > PESSIMISM * MOST_RATES * (now - reached):
+                raise RuntimeError(
+                    f"gradient flow not solved to t = {time[-1]:g}: after {made} evaluations of "
+                    f"its rates it is at t = {now:.2g}; lower the learning rate, or scale inputs "
+                    "down"
+                )
+            reached = now
         return np.concatenate([part.ravel() for part in velocity(unpack(flat))])
 
     flat = np.concatenate([part.ravel() for part in start])
@@ -59,6 +90,21 @@ def solve_flow(
     if not solution.success:
         raise RuntimeError(f"gradient flow not solved to t = {time[-1]:g}: {solution.message}")
     return unpack(solution.y.T)
+
+
+def refuse_path(times: int, numbers: int) -> None:
+    """Raises RuntimeError if a path of so many numbers at so many times does not fit into memory.
+
+    Args:
+        times: times at which it is recorded.
+        numbers: numbers in all arrays of a flow.
+    """
+    needed = 8 * COPIES * times * numbers
+    if needed > SMALL and needed > (available := available_memory()):
+        raise RuntimeError(
+            f"gradient flow at {times} times takes {needed / 1e9:.3g} GB of memory, and the "
+            f"machine has {available / 1e9:.3g} GB left; record less often, or fewer seeds"
+        )
 
 
 def descend(

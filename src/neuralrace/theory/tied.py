@@ -18,6 +18,8 @@ from scipy.special import exprel
 
 # Longest exact step, in units of 1/max|s|. Slow modes keep all digits for steps up to about 4.
 LONGEST_STEP = 2.0
+MOST_STEPS = 10**6
+"""Most of these steps: minutes for a small network. The papers' solutions need some 10^3."""
 
 
 def tied_weights(
@@ -47,6 +49,7 @@ def tied_weights(
 
     Raises:
         ValueError: if `sigma` is not symmetric, shapes disagree, or `time` is negative or falls.
+        RuntimeError: if more than `MOST_STEPS` would be composed.
 
     Source: the matrix Riccati solution of Fukumizu 1998, in a factored and composed form.
     """
@@ -59,6 +62,11 @@ def tied_weights(
         raise ValueError("time must not be negative or decrease")
     s, basis = np.linalg.eigh(sigma)
     factor = np.asarray(np.linalg.qr((basis.mT @ weights0).mT, mode="r")).mT
+    if (needed := time[-1] * np.abs(s).max() / LONGEST_STEP) > MOST_STEPS:
+        raise RuntimeError(
+            f"matrix Riccati equation not solved to t = {time[-1]:g}: it would take {needed:.2g} "
+            "steps; lower the learning rate, or scale inputs down"
+        )
     path = []
     for gap in gaps:
         steps = int(np.ceil(gap * np.abs(s).max() / LONGEST_STEP)) or int(gap > 0)

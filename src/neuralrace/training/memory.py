@@ -18,6 +18,8 @@ CACHE, GPU_PART = 2**19, 2**30
 """Bytes of what is used at once, see `at_once`: on a processor, half of a second-level cache of
 1 MiB, measured on two kinds (between 256 KiB and 1 MiB the time of a step changes by some 5%); on a
 GPU, which computes many things at once, a small part of its memory."""
+WORTH_A_LINE = 10**8
+"""Bytes above which the log tells what training needs."""
 COPIES = 3
 """Copies of the records that exist at once: those of single calls, the arrays of all runs, and the
 contents of the file."""

@@ -413,7 +413,8 @@ class Trainer:
         runs = self.groups.runs.size
         waiting = (runs - self.groups.size) * memory.size_of(jax.tree.leaves(self._shapes(1)))
         needed = memory.program_memory(advance, runs, waiting)
-        report(memory.describe(needed, available))
+        if needed.total > memory.WORTH_A_LINE:
+            report(memory.describe(needed, available))
         memory.refuse_program(needed, available)
         size = (1 + steps // record.every) * memory.size_of([*self._record.values()])
         snapshot = None

@@ -32,7 +32,7 @@ MOMENTS = ("one gate", "all gates", "all gates, other start")
     "one_output",
     observables="weights",
     variables={
-        "refresh_interval": ("refreshes", "flow time between refreshes of gates"),
+        "refresh_interval": ("refreshes", "flow time between refreshes of gates", "tau"),
         "refresh_error": ("refreshes", "distance of weights from those of the ReLU network"),
         "refresh_loss_error": (
             "refreshes",

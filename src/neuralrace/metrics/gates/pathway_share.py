@@ -12,6 +12,7 @@ from neuralrace.results.cells import CellResults
         "pathway_half_time": (
             "pathway pathway_mode",
             "flow time to half of the singular value that a pathway ends with",
+            "tau",
         ),
         "trained_pathway_share": (
             "",

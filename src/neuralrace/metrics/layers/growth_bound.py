@@ -53,6 +53,7 @@ SETTLED = 1e-6
             "depth",
             "time in which the bound with quoted constants at each depth, all else from this run "
             "(fig. 1 iii), rises to 90% of its plateau",
+            "tau",
         ),
         "bound_sharpness": ("depth", "its largest rate over its mean rate until then"),
         "norm_rate_over_bound": ("", "largest growth rate of a layer norm over its bound (eq. 15)"),

@@ -19,7 +19,7 @@ LEARNED = 0.99
         "initial_cosine": ("mode", "cosine between encoder and decoder vector at the start"),
         "final_cosine": ("mode", "cosine between encoder and decoder vector at the end"),
         "alignment_over_growth": ("mode", "time to |cos| = 0.9 over time to half the target"),
-        "growth_time": ("mode", "flow time to half the target, of either sign"),
+        "growth_time": ("mode", "flow time to half the target, of either sign", "tau"),
         "largest_gap": (
             "mode",
             "largest distance of encoder from decoder vector over their length",

@@ -14,7 +14,7 @@ from neuralrace.theory.modes import deep_half_time, shallow_half_time
 @Metric(
     observables="mode_strength",
     variables={
-        "half_time": ("mode", "flow time to half the target"),
+        "half_time": ("mode", "flow time to half the target", "tau"),
         "half_time_over_predicted": ("mode", "time to half the target over the closed form"),
         "half_time_over_written": ("mode", "time to half the target over log(s/eps)/s"),
         "second_half_over_written": (

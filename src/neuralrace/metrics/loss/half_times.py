@@ -7,8 +7,12 @@ from neuralrace.results.cells import CellResults
 
 @Metric(
     variables={
-        "loss_half_time": ("", "flow time to half of the initial loss"),
-        "predicted_loss_half_time": ("solution", "flow time to half of the initial loss by theory"),
+        "loss_half_time": ("", "flow time to half of the initial loss", "tau"),
+        "predicted_loss_half_time": (
+            "solution",
+            "flow time to half of the initial loss by theory",
+            "tau",
+        ),
         "loss_half_time_over_predicted": (
             "solution",
             "time to half of the initial loss over that of theory",

@@ -13,7 +13,7 @@ from neuralrace.results.cells import CellResults
 
 @Metric(
     variables={
-        "level_time": ("loss_level", "flow time to a share of the initial loss"),
+        "level_time": ("loss_level", "flow time to a share of the initial loss", "tau"),
         "level_time_variation": (
             "loss_level",
             "standard deviation over seeds of the time to a share of the initial loss, over its "
@@ -28,7 +28,11 @@ from neuralrace.results.cells import CellResults
             "",
             "loss over initial loss where it falls most slowly between two drops",
         ),
-        "plateau_time": ("", "flow time at which the loss falls most slowly between two drops"),
+        "plateau_time": (
+            "",
+            "flow time at which the loss falls most slowly between two drops",
+            "tau",
+        ),
     },
 )
 def plateaus(cell: CellResults) -> Values:

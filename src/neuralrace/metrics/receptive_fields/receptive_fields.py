@@ -106,8 +106,16 @@ ROUNDING = 1e-9
             "snapshot",
             "length of a unit's incoming weights, root mean square over units",
         ),
-        "localisation_time": ("", "flow time at which mean participation is half way to its end"),
-        "growth_time": ("", "flow time at which the mean squared length is half way to its end"),
+        "localisation_time": (
+            "",
+            "flow time at which mean participation is half way to its end",
+            "tau",
+        ),
+        "growth_time": (
+            "",
+            "flow time at which the mean squared length is half way to its end",
+            "tau",
+        ),
         "centre_bias": (
             "",
             "length of the mean direction of the centres of receptive fields at the end",
