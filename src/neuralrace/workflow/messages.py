@@ -33,7 +33,7 @@ def line_filter(names: dict[int, str]) -> Callable[[logging.LogRecord], bool]:
             clock = time.strftime("%H:%M:%S")
             # without the event, Snakemake adds no line with the date
             record.event = None
-            record.msg = f"{clock} {names[record.job_id]} done, {done} of {len(names)}"
+            record.msg = f"{clock} {names[vars(record)["job_id"]]} done, {done} of {len(names)}"
         return event.name not in HIDDEN
 
     return shown
