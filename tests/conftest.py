@@ -5,12 +5,15 @@ start inherit it: no implicit promotion of types or ranks. Annotations of the li
 when its functions are called.
 """
 
+import compileall
 import os
 from pathlib import Path
 
 # kernels that a machine is set up with; workers leave them out too
 os.environ.pop("OPENBLAS_CORETYPE", None)
 os.environ.pop("OPENBLAS_L2_SIZE", None)
+# compiled modules save a second or two in each of the many processes that tests start
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
@@ -53,6 +56,12 @@ class Together(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return next((place for place in SHARING if f"{file}/".startswith(f"{place}/")), nodeid)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiles the library once, also for the workspaces into which it is copied."""
+    if not hasattr(config, "workerinput"):  # not in the workers of pytest-xdist
+        compileall.compile_dir(LIBRARY, quiet=2)
 
 
 @pytest.hookimpl(optionalhook=True)

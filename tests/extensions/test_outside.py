@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -216,42 +215,69 @@ def test_extensions_of_each_kind_pass_the_conformance_suite(outside):
     assert re.search(r"measured_variables_are_declared\[modes-.*reach.*travelled", passed)
 
 
+COPIED = {"metrics": "travelled", "figures/paper": "journey"}
+"""The module of each folder that is copied under other names."""
+FAULTY = {
+    "metrics/rounded": (
+        'requires="squared_error"',
+        'requires="round_square"',
+        "metric 'rounded': `requires` names 'round_square', which "
+        "is no function of neuralrace.config.requirements",
+    ),
+    "metrics/furlongs": (
+        'variables={"furlongs": ("",',
+        'variables={"furlongs": ("furlong",',
+        "metric 'furlongs': `variables` declares 'furlongs' with "
+        "the dimension 'furlong'; use a dimension of",
+    ),
+    "metrics/turned": (
+        'variables={"turned"',
+        'variables={"final_cosine"',
+        "metric 'turned': `variables` declares 'final_cosine', "
+        "which 'alignment' in neuralrace.metrics.linear.alignment declares differently",
+    ),
+    "metrics/strides": (
+        'variables={"strides"',
+        'variables={"lengths"',
+        "metric 'strides' in outside.metrics.strides: 'strides' is not declared",
+    ),
+    "figures/paper/miles": (
+        '"metrics": "travelled"',
+        '"metrics": "miles"',
+        "figure 'paper/miles': `reads` names the variable "
+        "'miles' of metrics, which nothing declares",
+    ),
+}
+"""Faulty copies: a text of each, what stands in its place, and the message."""
+
+
+def test_faulty_extensions_fail_the_suite_with_their_modules(outside):
+    for copy, (old, new, _) in FAULTY.items():
+        folder, _, own = copy.rpartition("/")
+        text = FILES[f"outside/{folder}/{COPIED[folder]}.py"]
+        if folder == "metrics":
+            text = text.replace("travelled", own)
+        assert old in text
+        install(outside, {f"outside/{copy}.py": text.replace(old, new)})
+    done = suite(outside, "", "-k", " or ".join(copy.rpartition("/")[2] for copy in FAULTY))
+    assert done.returncode == 1, done.stdout
+    for copy, (*_, message) in FAULTY.items():
+        assert message in done.stdout
+        assert f"outside.{copy.replace('/', '.')}" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "tests", "message"),
     [
         (
-            "metrics/travelled.py",
-            'requires="squared_error"',
-            'requires="round_square"',
-            ".test_declarations",
-            "outside.metrics.travelled: metric 'travelled': `requires` names 'round_square', which "
-            "is no function of neuralrace.config.requirements",
-        ),
-        (
-            "metrics/travelled.py",
-            'variables={"travelled": ("",',
-            'variables={"travelled": ("furlong",',
-            ".test_declarations",
-            "outside.metrics.travelled: metric 'travelled': `variables` declares 'travelled' with "
-            "the dimension 'furlong'; use a dimension of",
-        ),
-        (
-            "metrics/travelled.py",
-            'variables={"travelled"',
-            'variables={"strides"',
+            "observables/reach",
+            'return {"reach"',
+            'return {"grasp"',
             ".test_computed",
-            "metric 'travelled' in outside.metrics.travelled: 'travelled' is not declared",
+            "an observable records 'grasp', which no `variables` in ",
         ),
         (
-            "metrics/travelled.py",
-            'variables={"travelled"',
-            'variables={"final_cosine"',
-            ".test_declarations",
-            "outside.metrics.travelled: metric 'travelled': `variables` declares 'final_cosine', "
-            "which 'alignment' in neuralrace.metrics.linear.alignment declares differently",
-        ),
-        (
-            "solutions/at_rest.py",
+            "solutions/at_rest",
             'return {"start_reach"',
             'return {"begin"',
             ".test_computed",
@@ -259,22 +285,7 @@ def test_extensions_of_each_kind_pass_the_conformance_suite(outside):
             "does not declare",
         ),
         (
-            "observables/reach.py",
-            'return {"reach"',
-            'return {"grasp"',
-            ".test_computed",
-            "an observable records 'grasp', which no `variables` in ",
-        ),
-        (
-            "figures/paper/journey.py",
-            '"metrics": "travelled"',
-            '"metrics": "miles"',
-            ".test_declarations",
-            "outside.figures.paper.journey: figure 'paper/journey': `reads` names the variable "
-            "'miles' of metrics, which nothing declares",
-        ),
-        (
-            "datasets/spiral.py",
+            "datasets/spiral",
             '{"samples": 12}',
             "{}",
             ".test_choices",
@@ -283,14 +294,15 @@ def test_extensions_of_each_kind_pass_the_conformance_suite(outside):
         ),
     ],
 )
-def test_a_faulty_extension_fails_the_suite_with_its_module(
+def test_a_faulty_extension_that_others_need_fails_the_suite_with_its_module(
     outside, name, old, new, tests, message
 ):
-    change(outside, name, old, new)
-    done = suite(outside, tests, "-k", Path(name).stem)
+    """Each on its own, as metrics are tested with all observables and solutions."""
+    change(outside, f"{name}.py", old, new)
+    done = suite(outside, tests, "-k", name.rpartition("/")[2])
     assert done.returncode == 1, done.stdout
     assert message in done.stdout
-    assert f"outside.{name.removesuffix('.py').replace('/', '.')}" in done.stdout
+    assert f"outside.{name.replace('/', '.')}" in done.stdout
 
 
 def test_a_name_of_two_extensions_is_refused_with_both_modules(outside):

@@ -129,7 +129,6 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         return {name: value for name, value in os.environ.items() if name != PLANNED} | {
             "PYTHONPATH": str(self.path / "src"),
-            "PYTHONDONTWRITEBYTECODE": "",  # compiled modules save time in many processes
             "HTTPS_PROXY": "http://127.0.0.1:9",  # so that no test can download anything
             "JAX_COMPILATION_CACHE_DIR": str(self.path.parent / "jax"),
         }

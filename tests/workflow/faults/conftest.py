@@ -76,10 +76,11 @@ def repeat() -> int:
 
 
 @pytest.fixture
-def copied(finished, tmp_path):
-    """A finished workspace of one's own, elsewhere."""
-    shutil.copytree(finished.path, tmp_path / "copy", ignore=shutil.ignore_patterns(".snakemake"))
-    return type(finished)(tmp_path / "copy")
+def copied(finished, tmp_path_factory):
+    """A finished workspace of one's own, elsewhere, with the compile cache of all workspaces."""
+    path, ignored = tmp_path_factory.mktemp("copied"), shutil.ignore_patterns(".snakemake")
+    shutil.copytree(finished.path, path, ignore=ignored, dirs_exist_ok=True)
+    return type(finished)(path)
 
 
 @pytest.fixture

@@ -211,8 +211,9 @@ def test_code_that_is_edited_and_restored_gives_no_wrong_results(copied, injecti
         fault.message = "was edited while this job ran ...; nothing was written"
 
 
-def test_configuration_that_is_edited_during_a_run_is_for_the_next_run(copied, injecting):
-    workspace = copied
+def test_configuration_that_is_edited_during_a_run_is_for_the_next_run(building, injecting):
+    workspace = building("configured")
+    workspace.snakemake("cells")
     true, kind = results(workspace.path), "the configuration is edited during a run"
     changed = workspace.deep
     changed["time_to_learn"]["training"]["learning_rate"] = 0.01
