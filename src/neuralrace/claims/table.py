@@ -26,6 +26,7 @@ from neuralrace.claims.variants import VariantTable
 from neuralrace.claims.verdict import allowed
 from neuralrace.errors import UserError, shorten
 from neuralrace.results.atomic import write_text
+from neuralrace.results.cells import folder_path
 from neuralrace.results.checksums import check_file, unreadable
 
 R = TypeVar("R", bound=Row)
@@ -135,7 +136,7 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
         folder: holds `claims.json`.
 
     Raises:
-        UserError: there is no such table.
+        UserError: there is no such table, or `folder` is no path.
 
     Example:
         >>> import neuralrace as nr
@@ -157,7 +158,7 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
     )
     joined = ("metric", "paper", "experiment", "cell")
     rows = []
-    for claim in _read(Path(folder) / "claims.json", _CLAIMS.validate_json):
+    for claim in _read(folder_path(folder) / "claims.json", _CLAIMS.validate_json):
         low, high = claim.interval or (None, None)
         columns = {"claim": claim.id, "claimed_by": claim.paper}
         columns |= {key: getattr(claim, key) for key in copied} | {"low": low, "high": high}
