@@ -187,3 +187,15 @@ def test_a_task_of_the_board_is_found_by_its_name(monkeypatch):
     """Training it would take too long here: a theory that does not apply is refused before."""
     with pytest.raises(UserError, match="does not apply to any cell of the task"):
         silent("linear_width", ["mean_field"])
+
+
+def fails(problem):
+    return {"loss": problem.data.y_power / [0][problem.step.size]}
+
+
+def test_function_that_raises_is_named_with_its_exception():
+    with pytest.raises(UserError) as told:
+        silent(BARE, [at_rest, fails])
+    assert "entries: fails raises IndexError: list index out of range" in str(told.value)
+    assert isinstance(told.value.__cause__, IndexError)
+    assert told.traceback

@@ -23,6 +23,7 @@ from neuralrace.claims.table import (
 )
 from neuralrace.claims.variants import VariantVerdict
 from neuralrace.errors import UserError
+from neuralrace.results.checksums import Checksums, file_sha256
 
 SHARED = {
     "id", "paper", "kind", "statement", "status", "verdict", "surprise", "relation", "expected",
@@ -394,6 +395,15 @@ def test_an_unreadable_table_is_refused(rows, tmp_path, name, text):
     with pytest.raises(UserError, match=r"cannot be read|is damaged") as error:
         read_tables(tmp_path)
     assert (error.value.file, error.value.remedy[:16]) == (str(path), "judge the claims")
+
+
+def test_a_table_of_another_version_is_not_called_damaged(rows, tmp_path):
+    write_tables(*rows, tmp_path)
+    path = tmp_path / "claims.json"
+    path.write_text('[{"id": "a"}]')
+    Checksums("", {path.name: file_sha256(path)}).write(tmp_path / "claims.sha256")
+    with pytest.raises(UserError, match="is of another version, or no table of judged claims"):
+        read_tables(tmp_path)
 
 
 def test_an_unwritable_folder_is_refused(rows, tmp_path):

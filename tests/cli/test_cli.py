@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from neuralrace.cli.listing import KINDS, classes
 from neuralrace.cli.main import main
 from neuralrace.config import bundled
 from neuralrace.config.cell import Ensemble, SolvedEnsemble
-from neuralrace.config.load import read_plan
+from neuralrace.config.load import merge_configs, read_plan
 from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.cells import CellResults
 from neuralrace.results.checksums import Checksums, file_sha256, recorded_checksums
@@ -564,3 +565,28 @@ def test_a_command_loads_no_package_that_it_does_not_need(arguments, absent):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("given", ["option", "configuration"])
+def test_home_folder_may_be_abbreviated(tmp_path, monkeypatch, given):
+    """Shells expand it at the beginning of a word only, and not in quotes."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").mkdir()
+    assert main(["new", "mine"]) == 0
+    Path(MINE).rename(tmp_path / "home/mine.yaml")
+    planned = []
+
+    def planned_by(targets, files, *_):
+        planned.append(read_plan(reduce(merge_configs, files.values(), {}), files).results)
+        return 0
+
+    monkeypatch.setattr("neuralrace.cli.main._snakemake", planned_by)
+    if given == "option":
+        assert main(["run", "--configfile=~/mine.yaml", "--results", "~/mine"]) == 0
+    else:
+        with (tmp_path / "home/mine.yaml").open("a") as file:
+            file.write("results: ~/mine\n")
+        assert main(["run", "--configfile=~/mine.yaml"]) == 0
+    assert planned == [str(tmp_path / "home/mine")]
+    assert not Path("~").exists()

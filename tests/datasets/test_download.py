@@ -8,7 +8,7 @@ import pooch
 import pytest
 import requests
 
-from neuralrace.datasets.download import fetch
+from neuralrace.datasets.download import fetch, official_content
 from neuralrace.errors import UserError
 
 URL = "https://example.org/official.bin"
@@ -74,3 +74,16 @@ def test_folder_in_place_of_the_file_is_refused(tmp_path):
     with pytest.raises(UserError, match="is no regular file") as error:
         fetch(tmp_path, URL, SHA256, "mnist")
     assert "remove it, or set `folder`" in error.value.remedy
+
+
+def test_file_that_cannot_be_read_is_not_called_damaged(tmp_path):
+    def refused(path):
+        raise UserError("cannot be read (Permission denied)", file=path)
+
+    def download(fault):
+        raise UserError(fault)
+
+    path = tmp_path / "official.bin"
+    path.write_bytes(CONTENT)
+    with pytest.raises(UserError, match=r"^unreadable \(official.bin: cannot be read \(Perm"):
+        official_content([path], refused, SHA256, download)

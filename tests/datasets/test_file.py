@@ -282,3 +282,12 @@ def test_hostile_file_is_refused_before_memory_is_allocated(write, problem):
 @pytest.mark.parametrize(("suffix", "examples"), [(".npz", 300), (".csv", 300), (".nc", 8)])
 def test_damaged_file_is_refused_with_a_message_or_gives_finite_numbers(suffix, examples):
     fuzz(suffix, examples)
+
+
+def test_home_folder_may_be_abbreviated(tmp_path, monkeypatch):
+    """The specification keeps the path as written: it is the same for every user."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    npz()
+    dataset = File(name="file", path="~/my.npz")
+    np.testing.assert_array_equal(dataset.load().x, X)
+    assert dataset.path == "~/my.npz"

@@ -1,14 +1,19 @@
 """Cells of a results folder: reading, selecting, and messages."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from neuralrace.claims.table import claims_table
 from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
+from neuralrace.results import cells
+from neuralrace.results.analysis import combine, open_tree, to_frame
 from neuralrace.results.cells import CellResults, open_results
 from neuralrace.results.checksums import fingerprint
 from neuralrace.results.files import read_result, write_result
@@ -199,7 +204,7 @@ def test_folder_that_cannot_be_read_is_named(folder, monkeypatch):
 
     def refused(path):
         if path == closed:
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(13, "Permission denied", str(path))
         return iterdir(path)
 
     monkeypatch.setattr(Path, "iterdir", refused)
@@ -226,3 +231,53 @@ def test_file_of_another_cell_is_refused(dataset, tmp_path):
     problem = r"other.trajectory\.nc: is the trajectory of paper/experiment/main, not of .*/other"
     with pytest.raises(UserError, match=problem):
         cells["paper/experiment/other"].get("trajectory", "loss")
+
+
+NO_PATHS = """
+import neuralrace as nr
+for read in (nr.open_results, nr.open_tree, nr.claims_table):
+    for folder in (None, 3, b"results", "a\\0b", ["results"]):
+        try:
+            read(folder)
+        except nr.errors.UserError as error:
+            print(error)
+"""
+
+
+def test_value_that_is_no_path_is_refused():
+    """In a process of its own, as the tests check types before the functions do."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import neuralrace.errors\n" + NO_PATHS],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.count(": give the path of a results folder\n") == 15, done.stderr
+    assert "folder: None: give" in done.stdout
+
+
+@pytest.mark.parametrize("read", [open_results, open_tree, to_frame, combine])
+def test_folder_that_holds_other_things_ends_in_one_message(read, tmp_path, monkeypatch):
+    (tmp_path / "one/two").mkdir(parents=True)
+    for number in range(6):
+        (tmp_path / f"one/two/{number}").mkdir()
+    monkeypatch.setattr(cells, "MOST_CELLS", 5)
+    with pytest.raises(UserError, match="has more than 5 folders in it; name a results folder"):
+        read(str(tmp_path))
+    with pytest.raises(UserError):
+        read("x" * 5000)
+
+    def refused(path):  # as for /proc/1/cwd, whose name may not even be looked at
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(UserError, match=r"cannot be read .Permission denied"):
+        read(str(tmp_path))
+
+
+@pytest.mark.usefixtures("folder")
+def test_home_folder_may_be_abbreviated(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert list(open_results("~")) == list(CELLS)
+    assert list(open_tree("~/").children) == ["alpha", "beta"]
+    with pytest.raises(UserError) as told:
+        claims_table("~")
+    assert told.value.file == str(tmp_path / "claims.json")

@@ -2,19 +2,21 @@
 
 import os
 import shutil
-import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neuralrace.errors import UserError
+from neuralrace.results import atomic
+from neuralrace.results.atomic import write_text
 from neuralrace.results.checksums import (
     Checksums,
     check_file,
     checksum_path,
     file_sha256,
     fingerprint,
+    is_as_recorded,
     is_intact,
     read_checksums,
     recorded_checksum,
@@ -135,18 +137,6 @@ def test_copied_folder_is_intact(file, tmp_path):
     assert is_intact(checksum_path(tmp_path / "copy/metrics.nc"))
 
 
-def test_reader_waits_for_the_checksum_of_a_file_that_was_just_replaced(file):
-    file.write_bytes(b"another")
-    checksum = Checksums("another fingerprint", {file.name: file_sha256(file)})
-    writer = threading.Timer(0.1, checksum.write, [checksum_path(file)])
-    writer.start()
-    check_file(file)
-    writer.join()
-    file.write_bytes(b"damaged")
-    with pytest.raises(UserError, match="does not have the checksum it was written with"):
-        check_file(file)
-
-
 # Figures and tables -----------------------------------------------------------------------------
 
 
@@ -186,3 +176,48 @@ def test_figure_is_not_recorded_if_the_guard_refuses(tmp_path):
     with pytest.raises(UserError, match="was edited"):
         draw(tmp_path, guard=refuse)
     assert not (tmp_path / "figures/paper/one.sha256").exists()
+
+
+def test_files_of_a_table_are_replaced_together(file, tmp_path, monkeypatch):
+    """Each is as recorded before and after each rename; a failure replaces none."""
+    table = tmp_path / "claims.sha256"
+    names = [tmp_path / name for name in ("claims.md", "claims.json", "claims/paper.md")]
+    rename, looked = os.replace, 0
+
+    def write_all(text, fails=False):
+        inputs = [str(file)]
+        with writing_checksums(table, tmp_path, inputs, list(map(str, names)), guard=lambda: None):
+            for path in names:
+                write_text(f"{text} {path.name}", path)
+            if fails:
+                raise UserError("fails")
+
+    def look(*arguments):
+        nonlocal looked
+        rename(*arguments)
+        looked += all(is_as_recorded(path, table) for path in names)
+
+    write_all("first")
+    before = [path.read_text() for path in (*names, table)]
+    with pytest.raises(UserError, match="fails"):
+        write_all("second", fails=True)
+    assert [path.read_text() for path in (*names, table)] == before
+    assert not list(tmp_path.rglob("*.tmp"))
+    monkeypatch.setattr(atomic.os, "replace", look)
+    write_all("third")
+    assert looked == len(names) + 1
+    assert names[0].read_text() == "third claims.md"
+
+
+def test_checksum_file_that_cannot_be_read_is_not_called_damaged(file, monkeypatch):
+    place, original = checksum_path(file), type(file).open
+
+    def refuse(path, *arguments, **options):
+        if path == place:
+            raise PermissionError(13, "Permission denied")
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(type(file), "open", refuse)
+    with pytest.raises(UserError, match=r"sha256: cannot be read \(Permission denied\)") as told:
+        check_file(file)
+    assert "--forcerun" not in str(told.value)

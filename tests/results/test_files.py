@@ -1,5 +1,7 @@
 """Result files: round trips, encoding, damage, forgery, and faults while writing."""
 
+import errno
+import fcntl
 import os
 import resource
 import signal
@@ -13,9 +15,20 @@ import pytest
 import xarray as xr
 
 from neuralrace.errors import UserError
-from neuralrace.results import files
-from neuralrace.results.checksums import Checksums, checksum_path, file_sha256, fingerprint
+from neuralrace.results import checksums, files
+from neuralrace.results.checksums import (
+    Checksums,
+    check_file,
+    checksum_path,
+    file_sha256,
+    fingerprint,
+    read_checksums,
+    recorded_checksum,
+)
 from neuralrace.results.files import open_lazily, read_result, write_result
+from neuralrace.results.lock import locked
+from neuralrace.results.verify import verify
+from preloaded import no_locks, no_room
 
 
 @pytest.fixture
@@ -262,7 +275,7 @@ FORGED = {
     "a sparse variable of 29 TiB": (huge, r"says that it holds 3.2e\+04 GB, more than the file"),
     "a sparse axis of 8 TB": (huge_axis, r"says that it holds 8e\+03 GB, more than the file"),
     "a chunk larger than what is in it": (huge_chunk, r"says that it holds 4\.\d+ GB"),
-    "a scale factor of letters": (scaled, "cannot be read .* damaged, or no result file"),
+    "a scale factor of letters": (scaled, "cannot be opened .* although its content has the"),
     "texts of any length": (texts, "is no result file: 'a' is of another type than numbers"),
 }
 
@@ -306,7 +319,7 @@ def test_full_disk_replaces_nothing(dataset, path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(UserError, match=r"trajectory\.nc: .*No space left.*nothing was replaced"):
+    with pytest.raises(UserError, match=r"trajectory\.nc: .*\(the disk is full\).*nothing was"):
         write_result(dataset, path)
     assert_old_file_is_kept(path, content)
 
@@ -341,6 +354,192 @@ def test_folder_that_is_a_file_is_named(dataset, tmp_path):
     with pytest.raises(UserError, match=r"a\.nc: cannot be written"):
         write_result(dataset, tmp_path / "results" / "a.nc")
     assert (tmp_path / "results").read_text() == "in the way"
+
+
+@pytest.mark.parametrize("at_creation", [False, True])
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(errno.ENOSPC, "the disk is full"), (errno.EDQUOT, "the disk quota is exhausted")],
+)
+def test_lack_of_room_is_named_as_such(path, tmp_path, error, reason, at_creation):
+    """HDF5 says "Permission denied" or "HDF error" in both cases."""
+    content = path.read_bytes()
+    environment = os.environ | no_room(tmp_path, "/new/", error, at_creation)
+    order = [sys.executable, "-c", COPIER, str(path), str(path.parent / "new" / "a.nc")]
+    done = subprocess.run(order, env=environment, capture_output=True, text=True, check=True)
+    assert f"a.nc: cannot be written ({reason}); " in done.stdout
+    assert "nothing was replaced" in done.stdout
+    assert list((path.parent / "new").iterdir()) == []
+    assert path.read_bytes() == content
+
+
+def test_message_says_what_was_replaced_before_a_failure(dataset, path):
+    place = checksum_path(path)
+    place.unlink()
+    place.mkdir()
+    dataset = dataset.assign(loss=dataset["loss"] + 1)
+    with pytest.raises(UserError, match=r"sha256: cannot be replaced \(Is a dir.*") as told:
+        write_result(dataset, path)
+    assert "trajectory.nc was replaced before it" in str(told.value)
+    assert "nothing was replaced" not in str(told.value)
+    xr.testing.assert_equal(read_result(path), dataset)
+    place.rmdir()
+    with locked(path.parent, [path, place]):
+        assert recorded_checksum(path) == file_sha256(path)
+    assert {each.name for each in path.parent.glob("*.tmp")} == set()
+
+
+# Locks -------------------------------------------------------------------------------------------
+
+COPIER = """
+import sys
+from neuralrace.errors import UserError
+from neuralrace.results.files import open_lazily, read_result, write_result
+source, target = sys.argv[1:]
+try:
+    write_result(read_result(source), target)
+    print(float(read_result(target)["loss"].sum()) == float(open_lazily(target)["loss"].sum()))
+except UserError as error:
+    print(error)
+"""
+UNREADABLE_NOW = """
+import sys
+from pathlib import Path
+from neuralrace.errors import UserError
+from neuralrace.results.files import open_lazily, read_attributes, read_result
+from neuralrace.results.verify import verify
+path = Path(sys.argv[1])
+for read in (read_result, open_lazily, read_attributes, lambda _: verify(path.parent, path, print)):
+    try:
+        read(path)
+        print("read")
+    except UserError as error:
+        print(error, end="\\n\\n")
+"""
+
+
+@pytest.mark.parametrize("error", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_files_are_written_and_read_where_locks_fail(path, tmp_path, error):
+    order = [sys.executable, "-c", COPIER, str(path), str(tmp_path / "copy.nc")]
+    done = subprocess.run(
+        order,
+        env=os.environ | no_locks(tmp_path, error),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True\n", done.stdout
+    assert (tmp_path / "copy.nc").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("locking", [None, "TRUE"])
+def test_healthy_file_that_is_locked_elsewhere_is_not_called_damaged(path, locking):
+    """It is read; where a person switches HDF5's locks on, the message says why it is not."""
+    environment = {**os.environ, "HDF5_USE_FILE_LOCKING": locking or ""}
+    if locking is None:
+        del environment["HDF5_USE_FILE_LOCKING"]
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        order = [sys.executable, "-c", UNREADABLE_NOW, str(path)]
+        done = subprocess.run(order, env=environment, capture_output=True, text=True, check=True)
+    if locking is None:
+        assert done.stdout.count("read\n") == 4, done.stdout
+        return
+    assert done.stdout.count("cannot be opened (") == 4, done.stdout
+    assert done.stdout.count("although its content has the recorded checksum; close it") == 4
+    assert "damaged" not in done.stdout
+    assert "--force" not in done.stdout
+
+
+def test_lack_of_memory_is_no_damage(path, monkeypatch):
+    def refuse(*_, **__):
+        raise MemoryError("Unable to allocate 3 TiB")
+
+    monkeypatch.setattr(xr.Dataset, "load", refuse)
+    for _ in range(2):  # with and without a checksum file
+        with pytest.raises(UserError, match=r"cannot be .* \(Unable to allocate") as told:
+            read_result(path)
+        assert "damaged" not in str(told.value)
+        checksum_path(path).unlink(missing_ok=True)
+
+
+# Readers and killed writers between two renames ------------------------------------------------
+
+
+def another(dataset):
+    return dataset.assign(loss=dataset["loss"] + 1)
+
+
+def test_reader_finds_a_sound_file_before_between_and_after_the_renames(dataset, path, monkeypatch):
+    rename, seen = os.replace, []
+
+    def look():
+        seen.append(bool((read_result(path)["loss"] == another(dataset)["loss"]).all()))
+        verify(path.parent, path.parent / "figures", lambda line: None)
+
+    def replace(source, target):
+        look()
+        rename(source, target)
+        look()
+
+    monkeypatch.setattr(files.os, "replace", replace)
+    write_result(another(dataset), path)
+    assert seen == [False, True, True, True]
+
+
+def test_reader_looks_again_at_a_file_that_is_replaced_while_it_is_read(dataset, path, monkeypatch):
+    """Its content was the old one, and its checksum file is the new one."""
+    read = checksums.recorded_checksum
+
+    def replace_first(*places):
+        monkeypatch.setattr(checksums, "recorded_checksum", read)
+        write_result(another(dataset), path)
+        return read(*places)
+
+    monkeypatch.setattr(checksums, "recorded_checksum", replace_first)
+    assert check_file(path)
+
+
+KILLED = """
+import os, signal, sys
+from neuralrace.results import files
+path, renames = sys.argv[1], int(sys.argv[2])
+dataset = files.read_result(path)
+rename, done = os.replace, []
+def replace(*names):
+    if len(done) == renames:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done.append(rename(*names))
+files.os.replace = replace
+files.write_result(dataset.assign(loss=dataset["loss"] + 1), path)
+"""
+
+
+@pytest.mark.parametrize("renames", [0, 1])
+def test_next_run_finishes_what_a_killed_writer_began(dataset, path, renames):
+    order = [sys.executable, "-c", KILLED, str(path), str(renames)]
+    assert subprocess.run(order, check=False).returncode == -signal.SIGKILL
+    expected = another(dataset) if renames else dataset
+    xr.testing.assert_equal(read_result(path), expected)
+    outputs = [path, checksum_path(path)]
+    with locked(path.parent, outputs):
+        pass
+    xr.testing.assert_equal(read_result(path), another(dataset))
+    assert recorded_checksum(path) == file_sha256(path)
+    assert not list(path.parent.glob(".*.tmp"))
+    verify(path.parent, path.parent / "figures", lambda line: None)
+
+
+def test_incomplete_temporary_files_replace_nothing(dataset, path):
+    order = [sys.executable, "-c", KILLED, str(path), "0"]
+    assert subprocess.run(order, check=False).returncode == -signal.SIGKILL
+    (temporary,) = path.parent.glob(".trajectory.nc.[0-9]*.tmp")
+    temporary.write_bytes(temporary.read_bytes()[:-1])
+    before = read_checksums(checksum_path(path))
+    with locked(path.parent, [path, checksum_path(path)]):
+        pass
+    xr.testing.assert_equal(read_result(path), dataset)
+    assert read_checksums(checksum_path(path)) == before
 
 
 WRITER = """

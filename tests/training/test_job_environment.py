@@ -91,3 +91,46 @@ XOR = {"name": "gated", "hidden": [1], "gates": {"name": "per_example"}}
 def test_training_without_compilation_is_refused():
     with jax.disable_jit(), pytest.raises(UserError, match=r"^JAX_DISABLE_JIT: .*; unset it"):
         nr.simulate("hierarchy", steps=200, learning_rate=0.1, theory=None, **SMALL)
+
+
+FORKING = """
+import multiprocessing, sys, warnings
+import numpy as np
+import neuralrace as nr
+from neuralrace.errors import UserError
+
+def simulate(_=None):
+    x, y = np.eye(3), np.diag([3.0, 2, 1])
+    try:
+        tree = nr.simulate(x, y, hidden=[3], init_scales=[0.1], seeds=1, progress=False)
+    except UserError as error:
+        return str(error)
+    return tree.attrs["status"]
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # JAX warns of the fork
+    nr.specify("hierarchy", hidden=[3])
+    if sys.argv[1] == "used":
+        simulate()
+    with multiprocessing.get_context(sys.argv[2]).Pool(1) as pool:
+        print(pool.map_async(simulate, [None]).get(timeout=200)[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "method", "outcome"),
+    [
+        ("used", "fork", "this process was forked from one that had used JAX"),
+        ("unused", "fork", "0 of 1 runs diverged"),
+        ("used", "spawn", "0 of 1 runs diverged"),
+    ],
+)
+def test_forked_process_computes_unless_jax_had_started(tmp_path, before, method, outcome):
+    script = tmp_path / "forking.py"
+    script.write_text(FORKING)
+    done = subprocess.run(
+        [sys.executable, str(script), before, method],
+        capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+    assert outcome in done.stdout, done.stderr
+    assert ("sweep=" in done.stdout) == (method == "fork" and before == "used")

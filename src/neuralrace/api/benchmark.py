@@ -55,7 +55,8 @@ def benchmark(
 
     Raises:
         UserError: no such task or solution, a mistake in the task, a solution that does not apply
-            to any of its cells, or a function whose arrays have another shape.
+            to any of its cells, or a function that raises an exception or whose arrays have another
+            shape.
 
     Example:
         >>> import neuralrace as nr
@@ -143,9 +144,7 @@ def _finished(name: str, cell: Cell, own: Mapping[str, Callable[[Problem], Array
         fields = CellResults(name, Path(), cell, trajectory).receptive_fields
         shapes["receptive_fields"] = fields.isel(snapshot=-1).shape
     shapes |= {v: array.shape for answer in answers.values() for v, array in answer.items()}
-    answers |= {
-        each: _checked(each, theory(problem), problem, shapes) for each, theory in own.items()
-    }
+    answers |= {each: _checked(each, theory, problem, shapes) for each, theory in own.items()}
     # functions are no registered solutions, which validation would ask for
     cell = cell.model_copy(update={"solutions": tuple(answers), "metrics": ("theory_scores",)})
     solved = xr.Dataset()
@@ -158,19 +157,28 @@ def _finished(name: str, cell: Cell, own: Mapping[str, Callable[[Problem], Array
 
 
 def _checked(
-    name: str, answer: Any, problem: Problem, shapes: Mapping[str, tuple[int, ...]]
+    name: str,
+    theory: Callable[[Problem], Any],
+    problem: Problem,
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> Arrays:
-    """The variables that a function returns, as arrays.
+    """The variables that a function of the user returns, as arrays.
 
     Args:
         name: of the function.
-        answer: what it returns.
-        problem: what it was called with.
+        theory: the function.
+        problem: what it is called with.
         shapes: of simulated variables, and of those of solutions.
 
     Raises:
-        UserError: it returns something else.
+        UserError: it returns something else, or raises an exception.
     """
+    try:
+        answer = theory(problem)
+    except Exception as error:
+        message = f"{name} raises {type(error).__name__}: {error}"
+        remedy = "correct the function; the traceback above shows where"
+        raise UserError(message, key="entries", remedy=remedy) from error
     if not isinstance(answer, Mapping):
         raise UserError(f"{name} returns no mapping of variables", key="entries")
     ensemble = problem.ensemble

@@ -1,7 +1,6 @@
 """Tables of judged claims and findings: JSON and CSV for programs, pages for people."""
 
 import csv
-import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +26,8 @@ from neuralrace.claims.variants import VariantTable
 from neuralrace.claims.verdict import allowed
 from neuralrace.errors import UserError, counted, shorten
 from neuralrace.results.atomic import write_text
-from neuralrace.results.checksums import check_checksum
+from neuralrace.results.cells import folder_path
+from neuralrace.results.checksums import check_file, unreadable
 
 R = TypeVar("R", bound=Row)
 
@@ -136,7 +136,7 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
         folder: holds `claims.json`.
 
     Raises:
-        UserError: there is no such table.
+        UserError: there is no such table, or `folder` is no path.
 
     Example:
         >>> import neuralrace as nr
@@ -158,7 +158,7 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
     )
     joined = ("metric", "paper", "experiment", "cell")
     rows = []
-    for claim in _read(Path(folder) / "claims.json", _CLAIMS.validate_json):
+    for claim in _read(folder_path(folder) / "claims.json", _CLAIMS.validate_json):
         low, high = claim.interval or (None, None)
         columns = {"claim": claim.id, "claimed_by": claim.paper}
         columns |= {key: getattr(claim, key) for key in copied} | {"low": low, "high": high}
@@ -173,17 +173,19 @@ def claims_table(folder: str | Path = "results") -> pd.DataFrame:
 def _read(path: Path, parse: Callable[[bytes], list[R]]) -> list[R]:
     remedy = "judge the claims: snakemake --cores all claims"
     try:
-        content = path.read_bytes()
-        check_checksum(path, hashlib.sha256(content).hexdigest(), path.with_name("claims.sha256"))
-        return parse(content)
-    except UserError:  # the checksum; it is a ValueError too
-        raise
+        path.stat()
     except OSError as error:
         raise UserError(f"cannot be read ({error.strerror})", file=path, remedy=remedy) from error
+    intact = check_file(path, path.with_name("claims.sha256"))
+    try:
+        return parse(path.read_bytes())
+    except OSError as error:
+        raise unreadable(path, error) from error
     except ValueError as error:
         reason = shorten(str(error).partition("\n")[0], 80)
+        what = "is of another version" if intact else "is damaged"
         raise UserError(
-            f"is damaged, or no table of judged claims ({reason})", file=path, remedy=remedy
+            f"{what}, or no table of judged claims ({reason})", file=path, remedy=remedy
         ) from error
 
 
@@ -211,12 +213,9 @@ def read_variants(path: Path) -> VariantTable:
     """
     if not path.exists():
         return VariantTable()
+    check_file(path)
     try:
-        content = path.read_bytes()
-        check_checksum(path, hashlib.sha256(content).hexdigest())
-        return VariantTable.model_validate_json(content)
-    except UserError:  # the checksum; it is a ValueError too
-        raise
+        return VariantTable.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UserError(
             f"holds no outcome of a set ({error})",

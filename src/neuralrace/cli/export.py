@@ -22,11 +22,11 @@ from neuralrace.results.atomic import replacing
 from neuralrace.results.cells import figures_folder, open_results
 from neuralrace.results.checksums import (
     Checksums,
-    check_checksum,
     check_file,
     checksum_path,
     file_sha256,
     is_intact,
+    pending_checksums,
     read_checksums,
     recorded_checksum,
     recorded_checksums,
@@ -121,6 +121,9 @@ def export(
 
 def _add(path: Path, name: str, archive: zipfile.ZipFile) -> None:
     check_file(path)
+    if pending_checksums(checksum_path(path)) and not is_intact(checksum_path(path)):
+        remedy = "export when the run in this folder has ended, or run again what was killed"
+        raise UserError("is being replaced", file=path, remedy=remedy)
     # the same file gives the same bytes: ZipInfo has the date 1980-01-01, and no owner
     entry = zipfile.ZipInfo(name)
     entry.external_attr = 0o644 << 16
@@ -198,7 +201,7 @@ def _write_tables(folder: Path, cells: Collection[str], target: Path) -> None:
         claims, findings = read_tables(folder)
         write_tables(_rows_about(claims, cells), _rows_about(findings, cells), target)
     if (metrics := folder / "metrics.csv").exists():
-        check_checksum(metrics, file_sha256(metrics))
+        check_file(metrics)
         identifiers = {tuple(cell.split("/")) for cell in cells}
         with (
             metrics.open(encoding="utf-8", newline="") as table,

@@ -56,13 +56,16 @@ experiments:
 
 
 class NonEmptyPath(click.Path):
-    """A path of a file or folder; refuses an empty text, which Python reads as this folder."""
+    """A path of a file or folder, in which `~` stands for the user's home folder.
+
+    An empty text is refused, which Python reads as the current folder.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See `click.ParamType.convert`."""
         if value == "":
             self.fail("an empty text is no name of a file or folder", param, ctx)
-        return super().convert(value, param, ctx)
+        return super().convert(os.path.expanduser(value), param, ctx)
 
 
 PATH = NonEmptyPath(path_type=Path)
@@ -123,7 +126,10 @@ configfile = click.option(
     help="Configuration laid over config/*/experiments.yaml; may be repeated.",
 )
 results = click.option(
-    "--results", metavar="FOLDER", help="Folder for the results; default: results."
+    "--results",
+    type=NonEmptyPath(),
+    metavar="FOLDER",
+    help="Folder for the results; default: results.",
 )
 cores = click.option(
     "--cores", metavar="N", callback=core_count, help="Processors to use; default: all."
@@ -321,7 +327,7 @@ def benchmark(
     for entry in set(only) - {OTHER_SEEDS}:
         SOLUTIONS.known(entry, "--only")
     chosen = [results, *(read_file(path).get("results") for path in reversed(configfile))]
-    folder = Path(next((str(name) for name in chosen if name), "results"))
+    folder = Path(os.path.expanduser(next((str(name) for name in chosen if name), "results")))
     drawn = write_drawn_tasks(folder / "benchmark" / "held_out.yaml", draw)
     settings = [configured("tasks.yaml"), drawn, *configfile]
     files = _configuration(["benchmark"], settings, results)

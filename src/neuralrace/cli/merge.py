@@ -17,7 +17,7 @@ from neuralrace.cli.archive import Archive, open_archive
 from neuralrace.config.cell import flatten_keys
 from neuralrace.config.variables import REGISTRIES, FileKind
 from neuralrace.errors import UserError, counted
-from neuralrace.results.atomic import replacing, write_text
+from neuralrace.results.atomic import replacing, replacing_together, write_text
 from neuralrace.results.cells import cell_name, open_results
 from neuralrace.results.checksums import checksum_path, file_sha256, read_checksums
 from neuralrace.results.files import read_attributes
@@ -292,11 +292,13 @@ def _copy(copies: Sequence[tuple[Source, str, File]], into: Path, report: Report
         )
     for source, name, file in copies:
         with source.file(name) as path:
-            with replacing(into / name) as temporary:
-                shutil.copyfile(path, temporary)
-                if file_sha256(temporary) != file.digest:
-                    problem = f"{name}: has changed meanwhile"
-                    raise UserError(problem, file=source.path, remedy="merge again")
-            write_text(checksum_path(path).read_text(encoding="utf-8"), checksum_path(into / name))
+            target, checksum_file = into / name, checksum_path(into / name)
+            with replacing_together([target, checksum_file]):
+                with replacing(target) as temporary:
+                    shutil.copyfile(path, temporary)
+                    if file_sha256(temporary) != file.digest:
+                        problem = f"{name}: has changed meanwhile"
+                        raise UserError(problem, file=source.path, remedy="merge again")
+                write_text(checksum_path(path).read_text(encoding="utf-8"), checksum_file)
         done += source.sizes[name]
         report("copied", done, total)

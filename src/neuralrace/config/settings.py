@@ -21,12 +21,12 @@ FOLDER = r"^[^{}*?\[\]\x00-\x1f]+$"
 
 
 def _folder(name: str) -> str:
-    """The shortest form of a folder's name."""
+    """The shortest form of a folder's name, with the home folder in place of `~`."""
     if not re.fullmatch(FOLDER, name):
         raise UserError(
             remedy="name a folder, without {}, *, ?, [] or control characters in its name"
         )
-    return os.path.normpath(name)
+    return os.path.normpath(os.path.expanduser(name))
 
 
 class Settings(ConfigModel):

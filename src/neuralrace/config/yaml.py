@@ -4,6 +4,7 @@ Plain values follow the core schema of YAML 1.2 (section 10.3.2 of its specifica
 `1e1` a number, `010` ten and `1:30` text. Merge keys (`<<`) work too.
 """
 
+import os
 import re
 import stat
 from collections.abc import Callable, Mapping
@@ -157,6 +158,7 @@ def read_mapping(path: Path, after_snakemake: bool = False) -> Mapping[str, Any]
 
 
 def _text(path: Path) -> str:
+    path = Path(os.path.expanduser(path))
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a folder raises an OSError
         raise UserError("is a pipe or a device, which may never end", remedy="give a file")

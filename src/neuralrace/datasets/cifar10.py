@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import tarfile
 import warnings
 from functools import partial
@@ -49,7 +50,7 @@ class Cifar10(OfficialImageSet):
 
     def part(self, part: Literal["train", "test"]) -> Labelled:
         """See `OfficialImageSet.part`."""
-        path = Path(self.folder) / ARCHIVE
+        path = Path(os.path.expanduser(self.folder)) / ARCHIVE
         read, download = partial(content_of, limit=LARGEST), partial(fetch, path, ADDRESS, SHA256)
         content = official_content((path,), read, SHA256, partial(download, "cifar10"))
         return _records(content, FILES[part])
@@ -110,11 +111,11 @@ class Cifar10Files(ImageSet):
         return images
 
     def _part(self, part: str, images: int) -> Labelled:
-        class_images = images // CLASSES
+        class_images, folder = images // CLASSES, Path(os.path.expanduser(self.folder))
         pixels = [
             _pixels(path)
             for name in self.class_names
-            for path in _first(Path(self.folder) / part / name, class_images)
+            for path in _first(folder / part / name, class_images)
         ]
         return np.stack(pixels), np.repeat(np.arange(CLASSES, dtype=np.int32), class_images)
 

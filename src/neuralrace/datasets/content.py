@@ -20,7 +20,7 @@ def content_of(path: str | Path, limit: int, remedy: str = "check permissions") 
     """The bytes of a regular file.
 
     Args:
-        path: the file.
+        path: the file; `~` stands for the user's home folder.
         limit: largest size in bytes.
         remedy: what the message tells the user to do.
 
@@ -29,7 +29,8 @@ def content_of(path: str | Path, limit: int, remedy: str = "check permissions") 
     """
     try:
         # O_NONBLOCK: opening a pipe would otherwise wait until another process writes to it
-        with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
+        place = os.path.expanduser(path)
+        with open(place, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 reason = "it is no regular file"

@@ -37,7 +37,9 @@ def official_content(
     for path in filter(Path.is_file, paths):
         try:
             return intact(path)
-        except ValueError as error:  # including UserError, for a file that cannot be read
+        except UserError as error:
+            faults.append(f"unreadable ({path.name}: {error.problem})")
+        except ValueError as error:
             faults.append(f"damaged ({path.name}: {error})")
     download(", ".join(faults) or "not found")
     return intact(paths[0])

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import zlib
 from functools import partial
 from pathlib import Path
@@ -52,7 +53,7 @@ class Mnist(OfficialImageSet):
     def part(self, part: Literal["train", "test"]) -> Labelled:
         """See `OfficialImageSet.part`."""
         prefix = {"train": "train", "test": "t10k"}[part]
-        folder = Path(self.folder)
+        folder = Path(os.path.expanduser(self.folder))
         # the header of an IDX file has 4 bytes, and 4 more for each dimension
         pixels = np.frombuffer(read_idx(folder, f"{prefix}-images-idx3-ubyte"), np.uint8, offset=16)
         labels = np.frombuffer(read_idx(folder, f"{prefix}-labels-idx1-ubyte"), np.uint8, offset=8)

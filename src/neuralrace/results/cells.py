@@ -4,9 +4,10 @@ Metrics take one `CellResults`, figures and claims take all of a folder as `Resu
 """
 
 import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 
 from neuralrace.config.cell import Cell, flatten_keys
 from neuralrace.config.parts import PARTS
+from neuralrace.config.sweep import MOST_CELLS
 from neuralrace.config.variables import REGISTRIES, FileKind, why_absent
 from neuralrace.datasets import Data, DomainDataset, Domains
 from neuralrace.datasets.image_domains import (
@@ -540,22 +542,15 @@ def open_results(
         >>> results["deep_linear/exact/hidden-16"].metrics.attrs["experiment"]
         'exact'
     """
-    if not isinstance(folder, str | Path):
-        raise UserError("give the path of a results folder", key="folder", value=folder)
-    root = Path(folder)
+    root = folder_path(folder)
     if cell_ids is None:
-        # exactly three levels: the files of variants and smoke runs are deeper
-        folders = [root]
-        for _ in IDENTIFIER:
-            folders = [path for parent in folders for path in _inside(parent) if path.is_dir()]
-        cells = [each for each in folders if any(path.suffix == ".nc" for path in _inside(each))]
-        if not cells:
+        cell_ids = _found_cells(root)
+        if not cell_ids:
             raise UserError(
                 "no results found",
                 file=folder,
                 remedy="run `neuralrace run deep_linear/staircase`, or name another folder",
             )
-        cell_ids = [path.relative_to(root).as_posix() for path in cells]
     try:
         names: list[Any] = [cell_ids] if isinstance(cell_ids, str) else list(cell_ids)
     except TypeError:
@@ -575,17 +570,39 @@ def open_results(
     )
 
 
-def _inside(folder: Path) -> list[Path]:
-    """Files and folders in a folder, sorted; empty if it does not exist.
+def folder_path(folder: str | os.PathLike[str]) -> Path:
+    """The path of a results folder, in which `~` stands for the user's home folder.
 
     Raises:
-        UserError: the folder cannot be read. (`Path.glob` would silently skip it.)
+        UserError: the value is no path.
+    """
+    name = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
+    if not isinstance(name, str) or "\0" in name:
+        raise UserError("give the path of a results folder", key="folder", value=folder)
+    return Path(os.path.expanduser(name))
+
+
+def _found_cells(root: Path) -> list[str]:
+    """Identifiers of the cells that have files in a results folder, sorted.
+
+    Raises:
+        UserError: a folder cannot be read, or there are too many. (`Path.glob` would silently skip
+            folders that cannot be read.)
     """
     try:
-        return sorted(folder.iterdir()) if folder.is_dir() else []
+        folders = [root] if root.is_dir() else []
+        # exactly three levels: the files of variants and smoke runs are deeper
+        for _ in IDENTIFIER:
+            inside = (path for each in folders for path in sorted(each.iterdir()) if path.is_dir())
+            folders = list(islice(inside, MOST_CELLS + 1))
+            if len(folders) > MOST_CELLS:
+                problem = f"has more than {MOST_CELLS} folders in it"
+                raise UserError(problem, file=root, remedy="name a results folder")
+        cells = [each for each in folders if any(path.suffix == ".nc" for path in each.iterdir())]
     except OSError as error:
         raise UserError(
             f"the folder cannot be read ({error.strerror})",
-            file=folder,
-            remedy="check its permissions",
+            file=error.filename or root,
+            remedy="check its permissions, or name another results folder",
         ) from error
+    return [path.relative_to(root).as_posix() for path in cells]

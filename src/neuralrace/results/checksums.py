@@ -12,14 +12,13 @@ import errno
 import hashlib
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from neuralrace.errors import UserError
-from neuralrace.results.atomic import write_text
+from neuralrace.results.atomic import replacing_together, temporaries, write_text
 
 FINGERPRINT, INPUT = "# made from ", "# input "
 ENTRY = re.compile(r"([0-9a-f]{64})  ([^\x00-\x1f]+)")
@@ -32,11 +31,14 @@ TABLES = (
 """Tables of claims and findings, which share one too, with the pages of papers in `claims/`."""
 BOARD = ("benchmark.nc", "benchmark.md", "benchmark.csv", "benchmark_findings.json")
 """Files of the benchmark's board, which share the checksum file of the first."""
+MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
+"""Errors of a file that is not there, or in whose place is something else; see `file_sha256`."""
 LONGEST = 1 << 24
 """Largest size of a checksum file in bytes: those of tables have a line for each cell."""
-PATIENCE, PAUSE = 0.5, 0.02
-"""How long a reader waits for the checksum of a file that was just replaced, and how often it
-looks, in seconds."""
+
+
+class UnreadableError(UserError):
+    """A file that cannot be read although nothing says that its content is wrong."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,39 @@ def read_checksums(checksum_file: Path) -> Checksums | None:
     return Checksums(first.removeprefix(FINGERPRINT), files, inputs)
 
 
+def pending_checksums(checksum_file: Path) -> list[Checksums]:
+    """Complete checksum files that are about to get their name.
+
+    A writer replaces first a file and then its checksum file. Between both, or for ever if it is
+    killed there, the temporary checksum file describes the file; see `replacing_together`.
+    """
+    read = (read_checksums(temporary) for temporary, _, _ in temporaries([checksum_file]))
+    return [checksums for checksums in read if checksums]
+
+
+def finish_replacements(paths: Iterable[Path]) -> None:
+    """Replaces the rest of the files that a killed process had begun to replace together.
+
+    No other process may be writing these files: see `neuralrace.results.lock`.
+
+    Args:
+        paths: files with their checksum files. A checksum file that was written, but not yet
+            renamed, is renamed if all its files are there, with those that wait with it.
+    """
+    waiting = {(path, process): temporary for temporary, path, process in temporaries(paths)}
+    for (checksum_file, process), temporary in waiting.items():
+        checksums = read_checksums(temporary)
+        if checksums is None:  # no checksum file, or an incomplete one
+            continue
+        files = {checksum_file.parent / name: digest for name, digest in checksums.files.items()}
+        sources = {path: waiting.get((path, process), path) for path in files}
+        with suppress(OSError):  # a file that is not there, or cannot be replaced
+            if all(file_sha256(sources[path]) == digest for path, digest in files.items()):
+                for path, source in sources.items():
+                    os.replace(source, path)
+                os.replace(temporary, checksum_file)
+
+
 def checksum_path(path: Path) -> Path:
     """The path of the checksum file of a result file."""
     return path.with_name(f"{path.name}.sha256")
@@ -118,10 +153,16 @@ def recorded_checksum(path: Path, checksum_file: Path | None = None) -> str | No
 
     Args:
         path: the file.
-        checksum_file: the checksum file, in the same folder; `checksum_path(path)` when absent.
+        checksum_file: the checksum file; `checksum_path(path)` when absent.
     """
-    checksums = read_checksums(checksum_file or checksum_path(path))
-    return checksums.files.get(path.name) if checksums else None
+    checksum_file = checksum_file or checksum_path(path)
+    checksums = read_checksums(checksum_file)
+    return checksums.files.get(_name(path, checksum_file)) if checksums else None
+
+
+def _name(path: Path, checksum_file: Path) -> str:
+    """The name of a file in its checksum file."""
+    return os.path.relpath(path, checksum_file.parent)
 
 
 def recorded_checksums(root: Path, names: Iterable[str]) -> dict[str, str]:
@@ -133,13 +174,26 @@ def recorded_checksums(root: Path, names: Iterable[str]) -> dict[str, str]:
 def is_intact(checksum_file: Path) -> bool:
     """Whether a checksum file exists, and all its files exist and have the recorded content."""
     checksums = read_checksums(checksum_file)
+    return checksums is not None and _are_intact(checksum_file.parent, checksums)
+
+
+def _are_intact(folder: Path, checksums: Checksums) -> bool:
+    """Whether all files that checksums name exist in a folder and have the recorded content."""
     try:
-        return checksums is not None and all(
-            file_sha256(checksum_file.parent / name) == digest
-            for name, digest in checksums.files.items()
-        )
+        return all(file_sha256(folder / name) == sha for name, sha in checksums.files.items())
     except OSError:
         return False
+
+
+def present_checksums(checksum_file: Path) -> Checksums | None:
+    """The content of a checksum file, or of a pending one whose files have been replaced already.
+
+    None if there is neither.
+    """
+    for pending in pending_checksums(checksum_file):
+        if _are_intact(checksum_file.parent, pending):
+            return pending
+    return read_checksums(checksum_file)
 
 
 @contextmanager
@@ -178,6 +232,8 @@ def writing_checksums(
 ) -> Iterator[None]:
     """Writes the checksum file of the figure or table that the `with` block writes.
 
+    The files and the checksum file are replaced together at the end, or not at all.
+
     Args:
         checksum_file: the checksum file.
         root: the results folder.
@@ -190,34 +246,82 @@ def writing_checksums(
         UserError: by `guard`, because inputs changed in the meantime, or because the folder cannot
             be written to.
     """
-    with unchanged_inputs(root, map(Path, inputs)) as checksums:
-        yield
-    guard()
-    names = {os.path.relpath(file, checksum_file.parent): file_sha256(Path(file)) for file in files}
-    Checksums(fingerprint(*computed_from), names, checksums).write(checksum_file)
+    paths = {_name(path, checksum_file): path for path in map(Path, files)}
+    with replacing_together([*paths.values(), checksum_file]) as written:
+        with unchanged_inputs(root, map(Path, inputs)) as checksums:
+            yield
+        guard()
+        names = {name: file_sha256(written.get(path, path)) for name, path in paths.items()}
+        Checksums(fingerprint(*computed_from), names, checksums).write(checksum_file)
 
 
-def check_checksum(path: Path, digest: str, checksum_file: Path | None = None) -> None:
+def is_as_recorded(path: Path, checksum_file: Path) -> bool | None:
+    """Whether a file has its checksum; None if its checksum file is missing or does not name it.
+
+    A file that a writer replaces meanwhile counts as what the writer makes of it.
+
+    Raises:
+        OSError: as `file_sha256`.
+    """
+    name = _name(path, checksum_file)
+    while True:
+        before = _state(path)
+        digest = file_sha256(path)
+        # pending files before the checksum file that they become
+        pending = [each.files.get(name) for each in pending_checksums(checksum_file)]
+        recorded = recorded_checksum(path, checksum_file)
+        if digest in (recorded, *pending):
+            return True
+        if recorded is None:
+            return None
+        if _state(path) == before:
+            return False
+
+
+def check_file(path: Path, checksum_file: Path | None = None) -> bool:
     """Compares the content of a file with its checksum file, if there is one.
 
     Args:
         path: the file.
-        digest: `file_sha256` of the file.
-        checksum_file: the checksum file, in the same folder; `checksum_path(path)` when absent.
+        checksum_file: the checksum file; `checksum_path(path)` when absent.
+
+    Returns:
+        Whether there is a checksum file.
 
     Raises:
-        UserError: the file or its checksum file is damaged.
+        UserError: the file or its checksum file is damaged or cannot be read.
     """
     checksum_file = checksum_file or checksum_path(path)
-    recorded = recorded_checksum(path, checksum_file)
-    if recorded is None and os.path.lexists(checksum_file):
+    try:
+        intact = is_as_recorded(path, checksum_file)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if intact is None and os.path.lexists(checksum_file):
         raise _without_checksum(path, checksum_file)
-    if recorded not in (None, digest):
+    if intact is False:
         problem = "is damaged: its content does not have the checksum it was written with"
         raise to_recompute(path, problem)
+    return bool(intact)
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def unreadable(path: Path, error: OSError) -> UserError:
+    """An error about a file that cannot be read; unless it is missing, its content may be sound."""
+    kind = UserError if error.errno in MISSING else UnreadableError
+    problem = f"cannot be read ({error.strerror})"
+    return kind(problem, file=path, remedy="check its permissions")
 
 
 def _without_checksum(path: Path, checksum_file: Path) -> UserError:
+    try:
+        if checksum_file.is_file():
+            checksum_file.open("rb").close()
+    except OSError as error:
+        return unreadable(checksum_file, error)
     return to_recompute(path, f"its checksum {checksum_file.name} is missing or damaged")
 
 
@@ -229,24 +333,3 @@ def to_recompute(path: Path, problem: str, condition: str = "") -> UserError:
     remedy = f"add --forcerun {path} to the snakemake command that made it"
     remedy = f"{condition}{remedy}, and it is computed again"
     return UserError(problem, file=path, remedy=remedy)
-
-
-def check_file(path: Path) -> None:
-    """Compares the content of a result file with its checksum file, if there is one.
-
-    Raises:
-        UserError: the file is damaged or cannot be read.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            digest, age = file_sha256(path), time.time() - path.stat().st_ctime
-        except OSError as error:
-            raise UserError(
-                f"cannot be read ({error.strerror})", file=path, remedy="check its permissions"
-            ) from error
-        # a writer replaces first the file and then its checksum file: wait for the second
-        fresh = abs(age) < PATIENCE and time.monotonic() < deadline
-        if not fresh or recorded_checksum(path) in (None, digest):
-            return check_checksum(path, digest)
-        time.sleep(PAUSE)

@@ -13,18 +13,25 @@ from xarray.backends import NetCDF4DataStore
 
 from neuralrace.config.variables import FileKind
 from neuralrace.errors import UserError
-from neuralrace.results.atomic import replacing
+from neuralrace.results.atomic import replacing, replacing_together
 from neuralrace.results.checksums import (
     Checksums,
+    UnreadableError,
     check_file,
     checksum_path,
     file_sha256,
     to_recompute,
+    unreadable,
 )
 from neuralrace.results.schema import check_origin, check_schema
 
 if TYPE_CHECKING:
     import netCDF4
+
+# HDF5 locks each file that it opens, which fails on file systems without locks, and where another
+# process holds a lock. Files are only ever replaced as a whole, so that a lock protects nothing.
+# HDF5 reads the variable when netCDF4 is imported.
+os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
 
 MOST_COMPRESSED = 1032
 """Largest ratio of content to file size: zlib compresses no further."""
@@ -43,9 +50,9 @@ def write_result(
 ) -> None:
     """Writes a result file and its checksum file.
 
-    The write is atomic, and the file is read back and compared before it gets its name. Every chunk
-    carries a checksum (fletcher32), so that a flipped bit is an error on reading. The same dataset
-    gives the same bytes.
+    The write is atomic, and the file is read back and compared before both get their names. Every
+    chunk carries a checksum (fletcher32), so that a flipped bit is an error on reading. The same
+    dataset gives the same bytes.
 
     Args:
         dataset: a dataset that follows the schema.
@@ -59,12 +66,13 @@ def write_result(
     path = Path(path)
     dataset = dataset.assign_attrs(variables=" ".join(sorted(map(str, dataset.variables))))
     check_schema(dataset, path)
-    with replacing(path) as temporary:
-        _as_bytes(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
-        with _stored(temporary) as stored:
-            xr.testing.assert_identical(_opened(stored).load(), dataset)
-        digest = file_sha256(temporary)
-    Checksums(fingerprint, {path.name: digest}, inputs or {}).write(checksum_path(path))
+    with replacing_together([path, checksum_path(path)]):
+        with replacing(path) as temporary:
+            _as_bytes(dataset).to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
+            with _stored(temporary) as stored:
+                xr.testing.assert_identical(_opened(stored).load(), dataset)
+            digest = file_sha256(temporary)
+        Checksums(fingerprint, {path.name: digest}, inputs or {}).write(checksum_path(path))
 
 
 def read_result(
@@ -137,9 +145,7 @@ def _checked(path: str | os.PathLike[str]) -> Path:
             remedy = "run the workflow to make it"
             raise UserError("result file not found", file=path, remedy=remedy)
     except OSError as error:  # such as a folder without permission to search it
-        raise UserError(
-            f"cannot be read ({error.strerror})", file=path, remedy="check its permissions"
-        ) from error
+        raise unreadable(path, error) from error
     # before the file is opened: damaged tables can send the HDF5 library into an endless loop
     check_file(path)
     return path
@@ -192,8 +198,30 @@ def _readable(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        problem = f"cannot be read ({error}); it is damaged, or no result file"
-        raise to_recompute(path, problem, "if the workflow wrote it, ") from error
+        raise _refusal(path, error) from error
+
+
+def _refusal(path: Path, error: Exception) -> UserError:
+    """The error about a file that cannot be opened: damaged only if its checksum does not match.
+
+    HDF5 reports a lock of another program and a damaged file alike.
+    """
+    try:
+        intact = check_file(path)
+    except UnreadableError as unreadable_now:
+        return unreadable_now
+    except UserError:
+        intact = False
+    if intact:
+        problem = f"cannot be opened ({error}), although its content has the recorded checksum"
+        remedy = "close it in other programs, or set HDF5_USE_FILE_LOCKING=FALSE before Python runs"
+        locked = isinstance(error, OSError)
+        return UnreadableError(problem, file=path, remedy=remedy if locked else "")
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and (error.errno or 0) > 0):
+        problem, remedy = f"cannot be read ({error})", "try again when this is mended"
+        return UnreadableError(problem, file=path, remedy=remedy)
+    problem = f"cannot be read ({error}); it is damaged, or no result file"
+    return to_recompute(path, problem, "if the workflow wrote it, ")
 
 
 def _encoding(dataset: xr.Dataset) -> dict[str, dict[str, object]]:

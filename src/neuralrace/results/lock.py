@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from neuralrace.errors import UserError
-from neuralrace.results.checksums import read_checksums
+from neuralrace.results.checksums import finish_replacements, pending_checksums, read_checksums
 
 LOCK = ".neuralrace"
 CONTENT = b"Runs of neuralrace write their results here, and replace files under these names.\n"
@@ -25,7 +25,8 @@ def locked(root: Path, outputs: Sequence[Path] = ()) -> Iterator[bool]:
     """Reserves a results folder for this process until the `with` block ends.
 
     The first run in a folder also checks `outputs`. Those that exist must be checksum files, or
-    listed in one. All others were not written by this library, and would be lost.
+    listed in one. All others were not written by this library, and would be lost. Replacements that
+    a killed run left half done are finished.
 
     Args:
         root: the results folder.
@@ -45,18 +46,31 @@ def locked(root: Path, outputs: Sequence[Path] = ()) -> Iterator[bool]:
         root.mkdir(parents=True, exist_ok=True)
         handle = os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise UserError(
-            f"cannot be written ({error.strerror})",
-            file=root,
-            remedy="check its permissions, or name another folder",
-        ) from error
+        raise _not_writable(root, error) from error
     try:
         alone = _lock(handle, root)
         if new and outputs:
-            os.write(handle, CONTENT)
+            _mark(handle, root)
+        if alone:
+            finish_replacements(outputs)
         yield alone
     finally:
         os.close(handle)
+
+
+def _mark(handle: int, root: Path) -> None:
+    try:
+        os.write(handle, CONTENT)
+    except OSError as error:  # such as a full disk
+        raise _not_writable(root, error) from error
+
+
+def _not_writable(root: Path, error: OSError) -> UserError:
+    return UserError(
+        f"cannot be written ({error.strerror})",
+        file=root,
+        remedy="check its permissions and the room on its disk, or name another folder",
+    )
 
 
 def _lock(handle: int, root: Path) -> bool:
@@ -93,8 +107,11 @@ def _foreign(folder: Path, paths: Iterable[Path]) -> Iterator[Path]:
     existing = [path for path in paths if os.path.lexists(path)]
     if not existing:
         return
-    read = {path: read_checksums(path) for path in folder.glob("*.sha256")}
+    files = {*folder.glob("*.sha256"), *(path for path in paths if path.suffix == ".sha256")}
+    read = {path: read_checksums(path) for path in files}
     checksums = {path: content for path, content in read.items() if content}
-    known = {folder / name for content in checksums.values() for name in content.files}
+    # of a killed writer, which replaced a file and not yet its checksum file
+    pending = [content for path in read for content in pending_checksums(path)]
+    known = {folder / name for each in (*checksums.values(), *pending) for name in each.files}
     known |= checksums.keys()
     yield from (path for path in existing if path not in known)

@@ -17,11 +17,14 @@ from neuralrace.results.checksums import (
     PICTURES,
     TABLES,
     Checksums,
+    UnreadableError,
     checksum_path,
-    file_sha256,
     fingerprint,
+    is_as_recorded,
+    present_checksums,
     read_checksums,
     recorded_checksum,
+    unreadable,
 )
 from neuralrace.results.files import read_result
 
@@ -65,14 +68,19 @@ def verify(
     problems |= {path: list(_problems_of_output(path, root)) for path in outputs}
     lines = [str(problem) for group in problems.values() for problem in group]
     if lines:
-        targets = (_snakemake_target(path, gallery) for path, group in problems.items() if group)
         count = counted(len(lines), "problem")
-        advice = (
-            f"To compute them again: snakemake --cores all --force {' '.join(map(str, targets))}\n"
+        # a file that cannot be read may be intact
+        targets = [
+            str(_snakemake_target(path, gallery))
+            for path, group in problems.items()
+            if any(not isinstance(problem, UnreadableError) for problem in group)
+        ]
+        recompute = [
+            f"To compute them again: snakemake --cores all --force {' '.join(targets)}",
             "with --config settings=FILE, if you used one for these results. Then run your usual "
-            "command, which computes all that depends on them. Nothing was changed."
-        )
-        raise UserError("\n".join([count, *lines, advice]))
+            "command, which computes all that depends on them. Nothing was changed.",
+        ]
+        raise UserError("\n".join([count, *lines, *(recompute if targets else ())]))
     figures = f" and {len(outputs)} of figures and tables" if outputs else ""
     report(
         f"{counted(len(files), 'file')} of cells{figures} verified: checksum, schema, "
@@ -109,18 +117,17 @@ def _snakemake_target(path: Path, gallery: Path) -> Path:
 
 def _problems_of_output(checksum_file: Path, root: Path) -> Iterator[UserError]:
     """Problems of the pictures or tables of a checksum file."""
-    checksums = read_checksums(checksum_file)
+    checksums = present_checksums(checksum_file)
     if checksums is None:
         problem = "is missing or no checksum file, so that its files cannot be verified"
         yield UserError(problem, file=checksum_file)
         return
-    for name, digest in checksums.files.items():
-        path = checksum_file.parent / name
+    for path in (checksum_file.parent / name for name in checksums.files):
         try:
-            if file_sha256(path) != digest:
+            if is_as_recorded(path, checksum_file) is False:
                 yield UserError("is not what was written; it was changed or damaged", file=path)
         except OSError as error:
-            yield UserError(f"cannot be read ({error.strerror})", file=path)
+            yield unreadable(path, error)
     yield from _problems_of_inputs(checksum_file, checksums, root)
 
 
@@ -138,7 +145,7 @@ def _problems_of_result(path: Path, root: Path, planned: str | None) -> Iterator
         return
     except OSError:  # read_result reports it with the reason
         pass
-    checksums = read_checksums(checksum_path(path))
+    checksums = present_checksums(checksum_path(path))
     if checksums is None:
         yield UserError(f"its checksum {checksum_path(path).name} is missing or damaged", file=path)
     try:

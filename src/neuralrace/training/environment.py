@@ -2,8 +2,10 @@
 
 import os
 import re
+import sys
 import warnings
 
+from neuralrace.errors import UserError
 from neuralrace.training.devices import claim_gpu
 
 EFFECTS = {
@@ -50,6 +52,34 @@ FLAGS = "--xla_gpu_deterministic_ops=true"
 
 
 _warned: set[str] = set()
+_jax_process: int | None = None
+"""The first process in which JAX had started when it was forked; inherited by forked processes."""
+
+
+def _note_jax() -> None:
+    global _jax_process
+    # JAX has no public function that tells without starting it
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if _jax_process is None and bridge is not None and bridge.backends_are_initialized():
+        _jax_process = os.getpid()
+
+
+os.register_at_fork(before=_note_jax)
+
+
+def refuse_forked_jax() -> None:
+    """Refuses to compute in a process that was forked after JAX had started.
+
+    JAX waits for ever there: its threads are not in the forked process.
+
+    Raises:
+        UserError: this is such a process.
+    """
+    if _jax_process not in (None, os.getpid()):
+        raise UserError(
+            "this process was forked from one that had used JAX, which cannot compute here",
+            remedy='use multiprocessing.get_context("spawn"), or try many values by sweep=',
+        )
 
 
 def influences() -> dict[str, str]:
@@ -69,7 +99,11 @@ def warn_of_environment() -> None:
     """Warns, once for each, of variables that change the results of this process.
 
     Jobs of the workflow remove them; here it is too late, as libraries are already loaded.
+
+    Raises:
+        UserError: as `refuse_forked_jax`.
     """
+    refuse_forked_jax()
     variables = {name: effect for name, effect in influences().items() if name not in _warned}
     if variables:
         _warned.update(variables)

@@ -31,7 +31,7 @@ from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.training import memory
 from neuralrace.training.blocks import mean_over_blocks
 from neuralrace.training.checkpointing import Checkpoints, State
-from neuralrace.training.environment import COMPILE_EVENT
+from neuralrace.training.environment import COMPILE_EVENT, refuse_forked_jax
 from neuralrace.training.groups import groups
 from neuralrace.training.observables.view import View
 from neuralrace.training.progress import Progress
@@ -83,9 +83,10 @@ def train(
 
     Raises:
         UserError: the initialiser does not fit the network, the dataset has no distribution to draw
-            fresh samples from, the runs do not fit into memory, every run diverged, or compilation
-            is switched off.
+            fresh samples from, the runs do not fit into memory, every run diverged, compilation is
+            switched off, or this process was forked after JAX had started.
     """
+    refuse_forked_jax()
     if jax.config.values["jax_disable_jit"]:
         raise UserError(
             "networks are trained by a compiled program",

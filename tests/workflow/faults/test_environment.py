@@ -1,5 +1,7 @@
 """What a person's machine does to a run: folders, homes, locales, settings, disks, caches."""
 
+import errno
+import fcntl
 import json
 import random
 import re
@@ -7,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,6 +20,7 @@ import neuralrace as nr
 from neuralrace.errors import UserError
 from neuralrace.results.checksums import Checksums, checksum_path, file_sha256, recorded_fingerprint
 from neuralrace.results.files import read_result
+from preloaded import killed_at_rename, no_locks, no_room
 
 pytestmark = pytest.mark.faults
 GROUP = "Environment"
@@ -260,6 +263,100 @@ def test_a_folder_that_may_not_be_written(copied, small_disk, injecting):
         assert "Write-protected output files for rule tabulate" in printed
         fault.output(printed)
         fault.message = "Snakemake's: Write-protected output files for rule ..."
+
+
+@pytest.mark.parametrize("at_creation", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "error", "reason"),
+    [
+        ("a full disk, which HDF5 hides", errno.ENOSPC, "the disk is full"),
+        ("an exhausted disk quota", errno.EDQUOT, "the disk quota is exhausted"),
+    ],
+)
+def test_lack_of_room(copied, injecting, tmp_path, kind, error, reason, at_creation):
+    """A file cannot be made, or its content cannot be written."""
+    before = {name: c for name, c in made(copied.path).items() if name.endswith(".nc")}
+    changed(copied)
+    where = "; no file can be made" if at_creation else ""
+    with injecting(kind + where, group=GROUP) as fault:
+        with fault.injection():
+            full = no_room(tmp_path, f"results/{NEW}/", error, at_creation)
+            printed = run(copied, "metrics", fails=True, **full)
+            fault.lost += sound(before, copied.path)
+            run(copied, "metrics")
+        fault.lost += sound(before, copied.path) + (not (copied.path / "results" / NEW).is_dir())
+        fault.wrong += bool(list((copied.path / "results").rglob("*.tmp")))
+        assert f"cannot be written ({reason})" in printed
+        fault.output(printed)
+        fault.message = f"... cannot be written ({reason}); nothing was replaced"
+
+
+def finished_jobs(printed: str) -> int:
+    """How many jobs a run of Snakemake has finished."""
+    return len(re.findall("Finished jobid", printed))
+
+
+@pytest.mark.parametrize("error", ["ENOLCK", "EOPNOTSUPP"])
+def test_a_file_system_without_locks(finished, copied, injecting, tmp_path, error):
+    """Files are written, read and verified; a second run computes nothing."""
+    kind = f"a file system without locks ({error})"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
+        environment = no_locks(tmp_path, getattr(errno, error))
+        with fault.injection(), without(copied, "time_to_learn"):
+            printed = run(copied, **environment)
+        assert finished_jobs(printed) >= 4
+        printed += (again := run(copied, **environment))
+        fault.lost += finished_jobs(again)
+        printed += run(copied, "verify", **environment)
+        fault.wrong += made(copied.path) != made(finished.path)
+        fault.wrong += "damaged" in printed
+        fault.output(printed)
+        fault.message = "this file system has no locks; start one run there at a time"
+        assert fault.message in printed
+
+
+def test_result_files_that_another_process_locks(finished, copied, injecting):
+    kind = "result files that another process has locked"
+    with injecting(kind, group=GROUP, recovers=NOTHING) as fault, ExitStack() as locks:
+        for path in copied.path.glob("results/*/*/*/*.nc"):
+            fcntl.flock(locks.enter_context(path.open("rb")), fcntl.LOCK_EX)
+        for path in copied.path.glob("results/*/*/*/metrics.nc"):
+            path.unlink()
+        with fault.injection():
+            printed = run(copied) + run(copied, "verify")
+        fault.wrong += made(copied.path) != made(finished.path)
+        fault.output(printed)
+        fault.message = "none"
+
+
+@pytest.mark.parametrize("whole_run", [False, True])
+@pytest.mark.parametrize("file", ["trajectory.nc", "deep_linear/time_to_learn.png"])
+def test_a_kill_between_a_file_and_its_checksum_file(
+    finished, copied, injecting, tmp_path, file, whole_run
+):
+    """A reader finds what was written, and the next run ends as one without a kill."""
+    which = "a run" if whole_run else "a job"
+    what = "picture" if file.endswith(".png") else "result file"
+    with injecting(f"{which} is killed between a {what} and its checksum", group=GROUP) as fault:
+        name = Path(file).with_suffix(".sha256") if what == "picture" else f"{file}.sha256"
+        environment = killed_at_rename(tmp_path, str(name), whole_run)
+        with fault.injection(), without(copied, "time_to_learn"):
+            done = subprocess.run(
+                copied.command(*TARGETS), cwd=copied.path, start_new_session=True, check=False,
+                env=copied.environment() | environment, capture_output=True, text=True,
+            )  # fmt: skip
+            assert done.returncode, done.stdout + done.stderr
+            left = list(copied.path.rglob(f".*{Path(name).name}.*.tmp"))
+            if whole_run:  # Snakemake removes what a failed job wrote
+                assert left
+                trajectory = copied.path / "results/deep_linear/time_to_learn/main/trajectory.nc"
+                assert read_result(trajectory).sizes["seed"]
+            printed = done.stdout + done.stderr + run(copied)
+        fault.wrong += made(copied.path) != made(finished.path)
+        fault.wrong += bool(list(copied.path.rglob(".*.tmp")))
+        fault.wrong += "damaged" in printed + run(copied, "verify")
+        fault.output(printed)
+        fault.message = "none" if whole_run else "the worker process ended"
 
 
 # Caches and versions -----------------------------------------------------------------------------
