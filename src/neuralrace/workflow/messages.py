@@ -30,10 +30,10 @@ def line_filter(names: dict[int, str]) -> Callable[[logging.LogRecord], bool]:
             return not str(record.msg).startswith((SELECTING, NO_BACKUP))
         if event.name == "JOB_FINISHED":
             done += 1
-            clock = time.strftime("%H:%M:%S")
+            clock, name = time.strftime("%H:%M:%S"), names[vars(record)["job_id"]]
             # without the event, Snakemake adds no line with the date
             record.event = None
-            record.msg = f"{clock} {names[vars(record)["job_id"]]} done, {done} of {len(names)}"
+            record.msg = f"{clock} {name} done, {done} of {len(names)}"
         return event.name not in HIDDEN
 
     return shown

@@ -121,17 +121,8 @@ def test_a_stopped_training_continues(training, injecting, repeat, kind):
             name = names[turn % len(names)]
             log.unlink(missing_ok=True)
             with fault.injection():
-<<<<<<< HEAD
                 controller = start(training, command)
                 wait_for(lambda: trains(log))
-=======
-                controller = subprocess.Popen(
-                    workspace.command(TARGET), cwd=workspace.path, env=workspace.environment(),
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                    start_new_session=True,
-                )  # fmt: skip
-                wait_for(lambda: log.exists() and re.search(r" step \d+/", log.read_text()))
->>>>>>> 11254792db62832b110b13212fc41c6002388aec
                 time.sleep(random.uniform(0.0, 0.5))
                 send(controller, signal.Signals[name])
                 printed = controller.communicate(timeout=LONGEST)[0]
