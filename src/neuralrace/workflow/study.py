@@ -63,7 +63,7 @@ def settings_files(value: Any) -> list[Path]:
             value=value,
         )
     paths: list[Path] = []
-    for name in map(str.strip, names):
+    for name in (os.path.expanduser(name.strip()) for name in names):
         files = sorted(glob(name)) if has_magic(name) and not os.path.exists(name) else [name]
         if not files:
             raise UserError("matches no file", key=SETTINGS, value=name)
