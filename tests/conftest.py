@@ -42,7 +42,14 @@ SHARING = (
     "tests/workflow/faults/slurm",
 )
 """Folders and files whose tests share what takes long to make."""
-LONG = ("tests/workflow", "tests/extensions", "tests/board", "tests/theory", "tests/repository")
+LONG = (
+    "tests/workflow",
+    "tests/extensions",
+    "tests/board",
+    "tests/theory",
+    "tests/repository",
+    "src/neuralrace/testing",
+)
 """Folders of long tests."""
 
 
