@@ -1,5 +1,6 @@
 """Signals to a process that plans and runs the workflow."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,9 +11,14 @@ import pytest
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 PROGRAM = """
 import sys, threading, time, types
-from neuralrace.workflow.interrupts import interrupts, kept_results
+from pathlib import Path
+from neuralrace.workflow import interrupts as module
+from neuralrace.workflow.interrupts import interrupts
+
+module.LOST = 2.0
 
 class Workers:
+    busy = False
     def stop(self, name): print("jobs:", name, flush=True); ended.set()
     def kill(self): print("killed", flush=True)
 
@@ -34,9 +40,9 @@ if sys.argv[1] == "planning":
     print("planning", flush=True)
     time.sleep(60)
 workflow = types.SimpleNamespace(scheduler=Scheduler(), local_exec=True, dag=range(5))
-watched.attach(workflow, Workers())
+watched.attach(workflow, Workers(), Path("results"))
 workflow.scheduler.schedule()
-watched.exit_if_requested(kept_results(workflow, __import__("pathlib").Path("results")))
+watched.exit_if_requested()
 print("not requested")
 """
 """A run whose scheduler ends some seconds after its jobs."""
@@ -46,6 +52,7 @@ from snakemake.exceptions import WorkflowError
 from neuralrace.workflow.interrupts import interrupts
 
 class Workers:
+    busy = False
     def stop(self, name): print("jobs:", name)
 
 class Executor:
@@ -61,20 +68,20 @@ class Scheduler:
 
 for error in (OSError(errno.ENOSPC, "No space left", "a", None, "b"), WorkflowError("missing")):
     workflow = types.SimpleNamespace(scheduler=Scheduler(error), local_exec=True)
-    interrupts().attach(workflow, Workers())
+    interrupts().attach(workflow, Workers(), None)
     print(workflow.scheduler.schedule())
 """
 """Runs whose scheduler fails."""
 
 
-def run(program, *arguments, ignored=()):
+def run(program, *arguments, ignored=(), stdout=subprocess.PIPE):
     def ignore():
         for name in NAMES:
             handler = signal.SIG_IGN if name in ignored else signal.SIG_DFL
             signal.signal(signal.Signals[name], handler)
 
     return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE,
+        [sys.executable, "-c", program, *arguments], stdout=stdout,
         stderr=subprocess.STDOUT, text=True, preexec_fn=ignore,
     )  # fmt: skip
 
@@ -108,7 +115,7 @@ def test_a_storm_of_signals_ends_a_run_like_one():
 
 
 def test_a_signal_after_some_seconds_kills_jobs_that_do_not_stop():
-    with run(PROGRAM, "running", "2.6") as process:
+    with run(PROGRAM.replace("LOST = 2.0", "LOST = 60.0"), "running", "2.6") as process:
         for delay in (0.0, 0.2, 2.0):
             time.sleep(delay)
             process.send_signal(signal.SIGINT) if delay else process.stdout.readline()
@@ -116,6 +123,35 @@ def test_a_signal_after_some_seconds_kills_jobs_that_do_not_stop():
         process.send_signal(signal.SIGINT)
         printed = process.stdout.read()
     assert printed.splitlines()[:2] == ["jobs: SIGINT", "killed"]
+
+
+def test_a_run_ends_even_if_the_end_of_a_job_was_lost():
+    with run(PROGRAM, "running", "3600") as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        printed = process.stdout.read()
+    assert printed.endswith("To continue: -c running 3600\n")
+    assert process.returncode == 143
+
+
+@pytest.mark.parametrize("phase", ["planning", "running"])
+def test_a_run_whose_output_nobody_reads_ends(phase):
+    with run(PROGRAM, phase, "0") as process:
+        process.stdout.readline()
+        process.stdout.close()
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+def test_a_run_goes_on_when_its_terminal_is_closed_and_it_ignores_that():
+    terminal, shown = os.openpty()
+    process = run(PROGRAM.replace("ended.wait()", "time.sleep(1)"), "running", "0",
+                  ignored=["SIGHUP"], stdout=shown)  # fmt: skip
+    os.close(shown)
+    printed = b""
+    while not printed.endswith(b"\n"):
+        printed += os.read(terminal, 100)
+    os.close(terminal)
+    assert process.wait() == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,7 +13,7 @@ from snakemake.exceptions import WorkflowError
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES
-from neuralrace.workflow.interrupts import interrupts, kept_results
+from neuralrace.workflow.interrupts import interrupts
 from neuralrace.workflow.messages import shorten_messages
 from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.scheduling import begin_run, end_run

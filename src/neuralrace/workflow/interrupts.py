@@ -4,17 +4,20 @@ Snakemake would raise KeyboardInterrupt wherever its main thread is, a second ti
 handling of the first, and report each job that ends as a failure. Here a signal raises nothing: a
 thread stops the jobs, which write checkpoints, and lets the scheduler finish. A signal that was
 ignored when the process started stays ignored, here and in the workers: this is how a shell
-protects commands behind `&` from Ctrl-C.
+protects commands behind `&` from Ctrl-C. A pipe that nobody reads any more counts as a signal too.
 """
 
 import logging
 import os
+import select
 import shlex
 import shutil
 import signal
+import stat
 import sys
 import time
-from collections.abc import Callable, Sequence
+from _thread import interrupt_main
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -22,11 +25,15 @@ from threading import Thread
 from types import FrameType
 from typing import Any
 
+from neuralrace.errors import counted
 from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.shutdown import SIGNALS, handleable
 
 REPEATED = 2.0
 """Signals within this many seconds of the first are taken for the same request."""
+LOST = 10.0
+"""Seconds after the end of all jobs in which the scheduler must end: a message that could not be
+written may have kept the end of a job from it."""
 
 
 class Interrupts:
@@ -47,8 +54,9 @@ class Interrupts:
         self.cancelling = False
         self._command = command
         self._workers = WorkerPool()
-        self._end: Callable[[], None] = self._exit_before_jobs
-        self._raises = False
+        self._workflow: Any = None
+        self._results = Path()
+        self._remote = self._raised = False
         self._since = 0.0
         # the handler may interrupt the main thread while it holds any lock: it only writes a byte
         self._received, self._sent = os.pipe()
@@ -58,31 +66,25 @@ class Interrupts:
         logging.raiseExceptions = False  # of Snakemake's log on a full disk
         Thread(target=self._watch, daemon=True).start()
 
-    def attach(self, workflow: Any, workers: WorkerPool) -> None:
+    def attach(self, workflow: Any, workers: WorkerPool, results: Path) -> None:
         """Stops this workflow of Snakemake at a signal, or if its scheduler fails.
 
         Args:
             workflow: Snakemake's workflow, whose scheduler is about to start.
             workers: run its jobs.
+            results: the results folder.
         """
-        scheduler = workflow.scheduler
-        self._workers = workers
-        self._raises = not workflow.local_exec
-        self._end = scheduler.exit_gracefully
+        self._workers, self._results = workers, results
+        self._remote, self._workflow = not workflow.local_exec, workflow
         self._install()  # the scheduler has set a handler of its own
-        self._supervise(scheduler)
+        self._supervise(workflow.scheduler)
 
-    def exit_if_requested(self, kept: str) -> None:
-        """Ends the process with the usual exit status, 130 for SIGINT, if a signal has come.
-
-        Args:
-            kept: what is kept, for the message.
-        """
+    def exit_if_requested(self) -> None:
+        """Ends the process with the usual exit status, 130 for SIGINT, if a signal has come."""
         if self.requested:
             for number in self._numbers:  # Python would restore the default before its end
                 signal.signal(number, signal.SIG_IGN)
-            self._print(kept)
-            sys.exit(_status(self.requested))
+            sys.exit(self._farewell())
 
     def _supervise(self, scheduler: Any) -> None:
         """Stops the jobs of a scheduler that ends before they do, and reports why it ends.
@@ -132,28 +134,67 @@ class Interrupts:
             self.requested, self._since = signal.Signals(number).name, time.monotonic()
         with suppress(OSError):  # the pipe is full: there was a storm of signals
             os.write(self._sent, bytes([number]))
-        if self._raises:  # an executor of a cluster cancels its jobs at KeyboardInterrupt alone
-            self._raises = False
+        if self._remote and not self._raised:
+            self._raised = True  # at this alone, an executor of a cluster cancels its jobs
             raise KeyboardInterrupt
 
     def _watch(self) -> None:
-        os.read(self._received, 1)
-        self._stop_jobs()
-        self._end()
-        while os.read(self._received, 1):
-            if time.monotonic() - self._since > REPEATED:
-                self._workers.kill()
+        """Waits for signals and for output that nobody reads, and ends the run."""
+        waiting = select.poll()
+        waiting.register(self._received, select.POLLIN)
+        pipes = {output: _is_pipe(output) for output in (1, 2) if _is_open(output)}
+        for output in pipes:
+            waiting.register(output, 0)  # an error is always an event
+        ended = 0.0
+        while True:
+            for file, _ in waiting.poll(1000 if self.requested else None):
+                if file == self._received:
+                    os.read(file, 1)
+                else:
+                    waiting.unregister(file)
+                    with open(os.devnull, "wb") as nowhere:  # writing raises no error then
+                        os.dup2(nowhere.fileno(), file)
+                    if not pipes[file]:  # a terminal that is closed sends SIGHUP as well
+                        continue
+                    self.requested = self.requested or signal.SIGPIPE.name
+                if not ended:
+                    self._stop_jobs()
+                    self._end()
+                elif time.monotonic() - self._since > REPEATED:
+                    self._workers.kill()
+                ended = time.monotonic()
+            if self._workers.busy or self._remote:
+                ended = time.monotonic()
+            elif time.monotonic() - ended > LOST:
+                self._exit_now()
 
-    def _exit_before_jobs(self) -> None:
-        self._print("before any job; nothing was changed")
+    def _end(self) -> None:
+        self._since = self._since or time.monotonic()
+        if self._workflow is None:
+            self._exit_now()
+        if self._remote and not self._raised:
+            interrupt_main(signal.SIGTERM)
+        self._workflow.scheduler.exit_gracefully()
+
+    def _exit_now(self) -> None:
+        status = self._farewell()
         with suppress(OSError, ValueError):
             sys.stdout.flush()
-        os._exit(_status(self.requested))
+        os._exit(status)
 
-    def _print(self, kept: str) -> None:
+    def _farewell(self) -> int:
+        """Prints what is kept; returns the exit status."""
+        kept = self._kept() if self._workflow else "before any job; nothing was changed"
         line = f"stopped by {self.requested}: {kept}. To continue: {shlex.join(self._command)}"
-        with suppress(OSError, ValueError):  # the terminal was closed
+        with suppress(OSError, ValueError):  # nobody reads it any more
             print(line, file=sys.stderr, flush=True)
+        return 128 + signal.Signals[self.requested]
+
+    def _kept(self) -> str:
+        done, jobs = self._workflow.scheduler.finished_jobs, len(self._workflow.dag)
+        text = f"{done} of {jobs} jobs are finished and kept"
+        checkpoints = sum(1 for _ in (self._results / "checkpoints").rglob("*.npz"))
+        return f"{text}, and {counted(checkpoints, 'checkpoint')}" if checkpoints else text
 
     def _shown(self, _: logging.LogRecord) -> bool:
         """Whether Snakemake prints lines: none about jobs that are being stopped."""
@@ -166,6 +207,16 @@ def interrupts() -> Interrupts:
     return Interrupts(_this_command())
 
 
+def _is_open(file: int) -> bool:
+    with suppress(OSError):
+        return bool(os.fstat(file))
+    return False
+
+
+def _is_pipe(file: int) -> bool:
+    return stat.S_ISFIFO(os.fstat(file).st_mode)
+
+
 def _this_command() -> list[str]:
     """The command line of this process, as a person would type it."""
     program, *arguments = sys.argv
@@ -173,16 +224,3 @@ def _this_command() -> list[str]:
         return ["python", "-m", module.name.removesuffix(".__main__"), *arguments]
     name = Path(program).name
     return [name if shutil.which(name) == program else os.path.relpath(program), *arguments]
-
-
-def kept_results(workflow: Any, results: Path) -> str:
-    """What is kept of a run that was stopped, in words."""
-    done, checkpoints = workflow.scheduler.finished_jobs, results / "checkpoints"
-    text = f"{done} of {len(workflow.dag)} jobs are finished and kept"
-    if count := sum(1 for _ in checkpoints.rglob("*.npz")):
-        text += f", and {count} {'checkpoint' if count == 1 else 'checkpoints'} of training"
-    return text
-
-
-def _status(name: str) -> int:
-    return 128 + signal.Signals[name]

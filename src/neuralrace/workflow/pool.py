@@ -167,6 +167,11 @@ class WorkerPool:
             raise UserError(f"{name} failed; its message is above and in {log}")
         return reply["result"]
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or is about to."""
+        return self._reserved > 0
+
     def stop(self, name: str) -> None:
         """Shuts down all working workers and accepts no more jobs; does not wait.
 

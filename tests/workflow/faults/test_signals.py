@@ -208,6 +208,21 @@ def test_a_run_is_stopped_before_its_first_job(workspace, injecting, repeat):
         fault.message = "stopped by SIGINT: before any job; nothing was changed. To continue: ..."
 
 
+def test_a_run_whose_output_is_closed_ends(training, injecting, repeat):
+    random.seed(0)
+    with injecting("a pipe that reads the output ends", group="Runs", chance=True) as fault:
+        for _ in range(repeat):
+            with fault.injection():
+                controller = start(training, "snakemake")
+                time.sleep(random.uniform(0.0, 8.0))
+                controller.stdout.close()
+                # 1: Snakemake itself ends so before it reads the Snakefile
+                assert controller.wait(LONGEST) in (1, 128 + signal.SIGPIPE)
+            (training.path / LOG).unlink(missing_ok=True)
+        training.snakemake("verify")
+        fault.message = "none: nobody reads it"
+
+
 def test_a_run_whose_results_are_deleted_ends(training, injecting):
     log = training.path / LOG
     kind = "results are deleted during a run, or their disk is slow"
