@@ -219,7 +219,7 @@ def test_a_run_whose_output_is_closed_ends(training, injecting, repeat):
                 # 1: Snakemake itself ends so before it reads the Snakefile
                 assert controller.wait(LONGEST) in (1, 128 + signal.SIGPIPE)
             (training.path / LOG).unlink(missing_ok=True)
-        training.snakemake("verify")
+        training.snakemake("results/deep_linear/time_to_learn/main/theory.nc")  # none is at work
         fault.message = "none: nobody reads it"
 
 
