@@ -51,7 +51,7 @@ $(LOCKED): requirements.lock
 # Without build isolation, as the lock holds the build tool too: nothing unlocked is fetched.
 $(INSTALLED): $(LOCKED) pyproject.toml
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
-	@echo "Checking that numbers come out right here"
+	@echo "Checking numerical accuracy on this machine"
 	@$(BIN)/python -c '$(COMPILED:%=import %;)' & \
 	  $(BIN)/python -m neuralrace.testing.known_answers && wait $$!
 	@touch $@

@@ -94,10 +94,10 @@ def test_a_signal_ends_a_run_in_one_line(name, phase):
         assert process.stdout.readline() == f"{phase}\n"
         process.send_signal(number)
         printed = process.stdout.read()
-    kept = "2 of 5 jobs are finished and kept"
-    kept = kept if phase == "running" else "before any job; nothing was changed"
+    kept = "2 of 5 jobs completed"
+    kept = kept if phase == "running" else "no job had started"
     stopped = f"jobs: {name}\n" if phase == "running" else ""
-    assert printed == f"{stopped}stopped by {name}: {kept}. To continue: -c {phase} 0\n"
+    assert printed == f"{stopped}stopped by {name}: {kept}. To resume, run: -c {phase} 0\n"
     assert process.returncode == 128 + number
 
 
@@ -130,7 +130,7 @@ def test_a_run_ends_even_if_the_end_of_a_job_was_lost():
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         printed = process.stdout.read()
-    assert printed.endswith("To continue: -c running 3600\n")
+    assert printed.endswith("To resume, run: -c running 3600\n")
     assert process.returncode == 143
 
 
@@ -173,5 +173,5 @@ def test_jobs_are_stopped_and_the_reason_is_printed_when_the_scheduler_fails():
     assert process.returncode == 0, printed
     assert printed.count("jobs: the end of the run\ncancelled\n") == 2
     assert printed.count("False") == 2
-    assert "error: b: cannot be read or written (No space left)" in printed
+    assert "error: b: No space left" in printed
     assert "Traceback" not in printed

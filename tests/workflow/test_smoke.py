@@ -17,7 +17,7 @@ def test_a_configuration_says_where_its_results_go(workspace):
     (workspace.path / "own.yaml").write_text(yaml.safe_dump(own))
     file = "results/small/deep_linear/time_to_learn/main/trajectory.nc"
     printed = workspace.snakemake(file, "--config", "settings=smoke.yaml,own.yaml")
-    assert "\n1 job of 1 cell to run: about " in printed
+    assert re.search("\nestimated time: .* for 1 job of 1 cell, without", printed)
     assert re.search(
         r"^[\d:]{8} deep_linear/time_to_learn/main: train done, 1 of 1$", printed, re.M
     )

@@ -119,13 +119,13 @@ def test_the_estimate_is_of_the_files_that_a_run_computes(study):
     cost = study.cost(ONE)
     theory, trajectory = (f"results/{ONE}/{kind}.nc" for kind in ("theory", "trajectory"))
     told = study.estimate([theory, "figures/deep_linear/exact.png"], lambda: 50 / cost.solve)
-    assert told == "1 job of 1 cell to run: about 50 core-seconds on this machine"
+    assert told == "estimated time: 50 core-seconds for 1 job of 1 cell, without figures"
     told = study.estimate([theory, trajectory], lambda: 50 / (study.seconds(ONE) + cost.solve))
-    assert told == "2 jobs of 1 cell to run: about 50 core-seconds on this machine"
+    assert told == "estimated time: 50 core-seconds for 2 jobs of 1 cell, without figures"
     both = [trajectory, f"results/{TWO}/trajectory.nc"]  # of the same compiled program
     trained = study.seconds(ONE) + study.cost(TWO).train
     told = study.estimate(both, lambda: 3600 / trained)
-    assert told == "2 jobs of 2 cells to run: about 60 core-minutes on this machine"
+    assert told == "estimated time: 60 core-minutes for 2 jobs of 2 cells, without figures"
     assert study.estimate(["results/metrics.csv", "results/claims.md"], pytest.fail) == ""
 
 
@@ -137,7 +137,7 @@ def test_the_estimate_of_variants_is_that_of_their_cells(tmp_path, monkeypatch):
     file = f"results/variants/ranges/{experiment}/failed.json"
     seconds = study.variant_seconds("ranges", experiment)
     told = study.estimate([file], lambda: 3 * 3600 / seconds)
-    assert told == f"1 job of {len(cells)} cells to run: about 3 core-hours on this machine"
+    assert told == f"estimated time: 3 core-hours for 1 job of {len(cells)} cells, without figures"
 
 
 @pytest.mark.parametrize(

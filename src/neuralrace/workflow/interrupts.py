@@ -1,10 +1,10 @@
 """Interrupting a run: what Snakemake's process does at SIGINT, SIGTERM and SIGHUP.
 
-Snakemake would raise KeyboardInterrupt wherever its main thread is, a second time inside the
-handling of the first, and report each job that ends as a failure. Here a signal raises nothing: a
-thread stops the jobs, which write checkpoints, and lets the scheduler finish. A signal that was
-ignored when the process started stays ignored, here and in the workers: this is how a shell
-protects commands behind `&` from Ctrl-C. A pipe that nobody reads any more counts as a signal too.
+By default, Snakemake raises KeyboardInterrupt wherever its main thread is, a second time while the
+first is being handled, and reports each job that ends as a failure. Here a thread stops the jobs,
+which write checkpoints, and lets the scheduler finish. A signal that was ignored when the process
+started stays ignored, here and in the workers: this is how shells protect commands behind `&` from
+Ctrl-C. An output pipe whose reader has exited also stops the run.
 """
 
 import logging
@@ -30,10 +30,10 @@ from neuralrace.workflow.pool import WorkerPool
 from neuralrace.workflow.shutdown import SIGNALS, handleable
 
 REPEATED = 2.0
-"""Signals within this many seconds of the first are taken for the same request."""
+"""Signals within this many seconds of the first one count as the same request; later ones kill."""
 LOST = 10.0
-"""Seconds after the end of all jobs in which the scheduler must end: a message that could not be
-written may have kept the end of a job from it."""
+"""Grace period, in seconds, for the scheduler to exit once no job is running. It may hang if a
+failed write kept it from seeing that a job had finished."""
 
 
 class Interrupts:
@@ -57,13 +57,13 @@ class Interrupts:
         self._workflow: Any = None
         self._results = Path()
         self._remote = self._raised = False
-        self._since = 0.0
-        # the handler may interrupt the main thread while it holds any lock: it only writes a byte
+        self._first = self._last = 0.0  # times of signals
+        # the main thread may hold a lock when the handler runs, so the handler only writes a byte
         self._received, self._sent = os.pipe()
         os.set_blocking(self._sent, False)
         self._numbers = handleable()
         self._install()
-        logging.raiseExceptions = False  # of Snakemake's log on a full disk
+        logging.raiseExceptions = False  # no traceback if Snakemake's log is on a full disk
         Thread(target=self._watch, daemon=True).start()
 
     def attach(self, workflow: Any, workers: WorkerPool, results: Path) -> None:
@@ -84,13 +84,14 @@ class Interrupts:
         if self.requested:
             for number in self._numbers:  # Python would restore the default before its end
                 signal.signal(number, signal.SIG_IGN)
-            sys.exit(self._farewell())
+            self._farewell()
+            sys.exit(self._status)
 
     def _supervise(self, scheduler: Any) -> None:
-        """Stops the jobs of a scheduler that ends before they do, and reports why it ends.
+        """Stops running jobs if the scheduler fails, and reports the cause.
 
-        Snakemake itself would wait for them, and then neither call `onerror` nor explain an
-        `OSError`.
+        Snakemake itself would wait for the jobs, and would then neither call `onerror` nor explain
+        an `OSError`.
         """
         from snakemake.exceptions import WorkflowError, print_exception
         from snakemake.logging import logger
@@ -103,10 +104,12 @@ class Interrupts:
             self.cancelling = True
             self._stop_jobs()
             if hasattr(executor, "wait_thread"):
-                # it would wait for the next look at the queue, up to minutes
+                # it would wait for the next query of the queue, up to minutes
                 executor.shutdown = lambda: shutil.rmtree(executor.tmpdir, ignore_errors=True)
-            cancel()
-            self.cancelling = False
+            try:
+                cancel()
+            finally:
+                self.cancelling = False
 
         def schedule_or_report() -> bool:
             try:
@@ -114,9 +117,8 @@ class Interrupts:
             except WorkflowError as error:
                 print_exception(error, scheduler.workflow.linemaps)
             except OSError as error:
-                path = error.filename2 or error.filename or ".snakemake"
-                problem = f"{path}: cannot be read or written ({error.strerror})"
-                print(f"error: {problem}", file=sys.stderr)
+                path = error.filename2 or error.filename or "Snakemake failed"
+                print(f"error: {path}: {error.strerror or error}", file=sys.stderr)
             return False
 
         executor.cancel, scheduler.schedule = stop_and_cancel, schedule_or_report
@@ -130,74 +132,84 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _note(self, number: int, _: FrameType | None) -> None:
+        self._last = time.monotonic()
         if not self.requested:
-            self.requested, self._since = signal.Signals(number).name, time.monotonic()
+            self.requested, self._first = signal.Signals(number).name, self._last
         with suppress(OSError):  # the pipe is full: there was a storm of signals
             os.write(self._sent, bytes([number]))
         if self._remote and not self._raised:
-            self._raised = True  # at this alone, an executor of a cluster cancels its jobs
+            self._raised = True  # executors of clusters cancel their jobs only at this
             raise KeyboardInterrupt
 
     def _watch(self) -> None:
-        """Waits for signals and for output that nobody reads, and ends the run."""
+        """Waits for a signal, or for the end of a reader of the output, and ends the run."""
         waiting = select.poll()
         waiting.register(self._received, select.POLLIN)
         pipes = {output: _is_pipe(output) for output in (1, 2) if _is_open(output)}
         for output in pipes:
-            waiting.register(output, 0)  # an error is always an event
-        ended = 0.0
-        while True:
-            for file, _ in waiting.poll(1000 if self.requested else None):
+            waiting.register(output, 0)  # errors are always reported
+
+        def asked(milliseconds: int | None = None) -> bool:
+            events = waiting.poll(milliseconds)
+            for file, _ in events:
                 if file == self._received:
                     os.read(file, 1)
-                else:
-                    waiting.unregister(file)
-                    with open(os.devnull, "wb") as nowhere:  # writing raises no error then
-                        os.dup2(nowhere.fileno(), file)
-                    if not pipes[file]:  # a terminal that is closed sends SIGHUP as well
-                        continue
-                    self.requested = self.requested or signal.SIGPIPE.name
-                if not ended:
-                    self._stop_jobs()
-                    self._end()
-                elif time.monotonic() - self._since > REPEATED:
-                    self._workers.kill()
-                ended = time.monotonic()
-            if self._workers.busy or self._remote:
-                ended = time.monotonic()
-            elif time.monotonic() - ended > LOST:
-                self._exit_now()
+                    continue
+                waiting.unregister(file)
+                with open(os.devnull, "wb") as nowhere:  # so that writing raises no error
+                    os.dup2(nowhere.fileno(), file)
+            # a terminal that is closed sends SIGHUP, which may be ignored
+            return any(file == self._received or pipes[file] for file, _ in events)
+
+        while not asked():
+            pass
+        self.requested = self.requested or signal.SIGPIPE.name
+        self._first = self._first or time.monotonic()
+        self._stop_jobs()
+        self._end()
+        idle_since = time.monotonic()
+        while self._remote or time.monotonic() - idle_since < LOST:
+            if asked(1000) and self._last - self._first > REPEATED:
+                self._workers.kill()
+            if self._workers.busy:
+                idle_since = time.monotonic()
+        self._exit_now()
 
     def _end(self) -> None:
-        self._since = self._since or time.monotonic()
         if self._workflow is None:
-            self._exit_now()
+            return self._exit_now()
         if self._remote and not self._raised:
-            interrupt_main(signal.SIGTERM)
-        self._workflow.scheduler.exit_gracefully()
+            interrupt_main(self._numbers[0])  # there was no signal, but a reader has exited
+        return self._workflow.scheduler.exit_gracefully()
 
     def _exit_now(self) -> None:
-        status = self._farewell()
-        with suppress(OSError, ValueError):
+        try:
+            self._farewell()
             sys.stdout.flush()
-        os._exit(status)
+        finally:
+            os._exit(self._status)
 
-    def _farewell(self) -> int:
-        """Prints what is kept; returns the exit status."""
-        kept = self._kept() if self._workflow else "before any job; nothing was changed"
-        line = f"stopped by {self.requested}: {kept}. To continue: {shlex.join(self._command)}"
-        with suppress(OSError, ValueError):  # nobody reads it any more
-            print(line, file=sys.stderr, flush=True)
+    @property
+    def _status(self) -> int:
         return 128 + signal.Signals[self.requested]
+
+    def _farewell(self) -> None:
+        """Prints what is kept and how to continue."""
+        kept = "no job had started" if self._workflow is None else self._kept()
+        line = f"stopped by {self.requested}: {kept}. To resume, run: {shlex.join(self._command)}"
+        with suppress(OSError, ValueError):  # the terminal or the reader is gone
+            print(line, file=sys.stderr, flush=True)
 
     def _kept(self) -> str:
         done, jobs = self._workflow.scheduler.finished_jobs, len(self._workflow.dag)
-        text = f"{done} of {jobs} jobs are finished and kept"
-        checkpoints = sum(1 for _ in (self._results / "checkpoints").rglob("*.npz"))
-        return f"{text}, and {counted(checkpoints, 'checkpoint')}" if checkpoints else text
+        text = f"{done} of {jobs} jobs completed"
+        with suppress(OSError):
+            if checkpoints := sum(1 for _ in (self._results / "checkpoints").rglob("*.npz")):
+                text += f", {counted(checkpoints, 'unfinished training run')} saved in checkpoints"
+        return text
 
     def _shown(self, _: logging.LogRecord) -> bool:
-        """Whether Snakemake prints lines: none about jobs that are being stopped."""
+        """Whether Snakemake's lines are shown: none while jobs are being stopped."""
         return not (self.requested or self.cancelling)
 
 

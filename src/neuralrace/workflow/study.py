@@ -448,8 +448,8 @@ class Study:
         if not jobs:
             return ""
         return (
-            f"{counted(jobs, 'job')} of {counted(len(cells), 'cell')} to run: about "
-            f"{core_time(seconds * speed())} on this machine"
+            f"estimated time: {core_time(seconds * speed())} for "
+            f"{counted(jobs, 'job')} of {counted(len(cells), 'cell')}, without figures"
         )
 
 

@@ -134,7 +134,10 @@ def test_a_stopped_training_continues(training, injecting, repeat, kind):
             else:
                 assert controller.returncode == 128 + signal.Signals[name]
                 (line,) = [line for line in printed.splitlines() if "stopped by" in line]
-                assert re.fullmatch(rf"stopped by {name}: .* kept, .*\. To continue: .*", line)
+                assert re.fullmatch(
+                    rf"stopped by {name}: \d+ of \d+ jobs completed, 1 unfinished .*\. To resume, run: .*",
+                    line,
+                )
                 assert printed.endswith(f"{line}\n")
                 assert "Exception" not in printed
                 assert "Error" not in printed
@@ -143,7 +146,7 @@ def test_a_stopped_training_continues(training, injecting, repeat, kind):
             fault.lost += int(step) < stopped[-1]
             stopped.append(int(step))
             assert not list((training.path / "results").rglob("*.tmp"))
-        fault.message = "stopped by SIGNAL: what is kept. To continue: the same command"
+        fault.message = "stopped by SIGNAL: what was completed. To resume, run: the same command"
         if send is to_the_job:
             fault.message = "CELL: stopped by SIGTERM at step N; the same command continues ..."
         resumed = start(training, "snakemake")
@@ -205,7 +208,7 @@ def test_a_run_is_stopped_before_its_first_job(workspace, injecting, repeat):
             fault.output(printed)
             assert controller.returncode == 130, printed
             assert "stopped by SIGINT: " in printed.splitlines()[-1]
-        fault.message = "stopped by SIGINT: before any job; nothing was changed. To continue: ..."
+        fault.message = "stopped by SIGINT: no job had started. To resume, run: ..."
 
 
 def test_a_run_whose_output_is_closed_ends(training, injecting, repeat):
