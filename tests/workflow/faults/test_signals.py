@@ -134,10 +134,8 @@ def test_a_stopped_training_continues(training, injecting, repeat, kind):
             else:
                 assert controller.returncode == 128 + signal.Signals[name]
                 (line,) = [line for line in printed.splitlines() if "stopped by" in line]
-                assert re.fullmatch(
-                    rf"stopped by {name}: \d+ of \d+ jobs completed, 1 unfinished .*\. To resume, run: .*",
-                    line,
-                )
+                completed = r"\d+ of \d+ jobs completed, 1 unfinished training run saved in .*"
+                assert re.fullmatch(rf"stopped by {name}: {completed}\. To resume, run: .*", line)
                 assert printed.endswith(f"{line}\n")
                 assert "Exception" not in printed
                 assert "Error" not in printed
