@@ -4,7 +4,6 @@ from pathlib import Path
 
 from gallery import anchor, paper_title
 
-from neuralrace.claims.judge import known_claims
 from neuralrace.claims.pages import Links, findings_page, index_page, paper_page
 from neuralrace.claims.picture import picture
 from neuralrace.claims.spec import read_claims
@@ -16,13 +15,6 @@ STORED = """\
 This site was built without results, so the values are those of the release (commit {commit:.12},
 {versions}). For values of your own, run `make claims` and then `make docs`.{stale}
 :::
-"""
-WITHOUT = """\
-:::{note}
-This site was built without results: statuses are those that are known to come out. For measured
-values, run `make claims` and then `make docs`.
-:::
-
 """
 STALE = " Without a value, as they were changed since: {}."
 CONTENTS = """
@@ -45,14 +37,11 @@ def pages(repository: Path, results: Path | None) -> dict[str, str]:
         UserError: a mistake in a claim, or tables that are none.
     """
     written = read_claims(sorted(repository.glob("config/*/claims.yaml")))
-    released = repository / "config" / "verdicts.json"
     if results:
         (claims, findings), note = read_tables(results), ""
-    elif released.is_file():
-        stored = stored_verdicts(released, written)
-        claims, findings, note = stored.claims, stored.findings, _note(stored)
     else:
-        (claims, findings), note = known_claims(written), WITHOUT
+        stored = stored_verdicts(repository / "config" / "verdicts.json", written)
+        claims, findings, note = stored.claims, stored.findings, _note(stored)
     papers = by_paper(claims)
     titles = {row.paper: paper_title(repository, row.paper) for row in (*claims, *findings)}
     links = Links(

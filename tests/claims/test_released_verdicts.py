@@ -49,7 +49,6 @@ def test_every_judged_statement_has_a_verdict_that_is_up_to_date(group, study, c
     assert not stale, f"run make {group} again"
 
 
-@pytest.mark.skipif(not STORED.is_file(), reason="`make verdicts` has not been run")
 def test_every_judged_statement_has_a_stored_verdict_that_is_up_to_date(claims):
     read = stored_verdicts(STORED, claims)
     assert read.stale == [], "run make verdicts again"
