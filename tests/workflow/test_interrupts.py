@@ -40,7 +40,7 @@ if sys.argv[1] == "planning":
     print("planning", flush=True)
     time.sleep(60)
 workflow = types.SimpleNamespace(scheduler=Scheduler(), local_exec=True, dag=range(5))
-watched.attach(workflow, Workers(), Path("results"))
+watched.attach(workflow, Workers(), Path("results"), print)
 workflow.scheduler.schedule()
 watched.exit_if_requested()
 print("not requested")
@@ -48,7 +48,6 @@ print("not requested")
 """A run whose scheduler ends some seconds after its jobs."""
 FAILING = """
 import errno, types
-from snakemake.exceptions import WorkflowError
 from neuralrace.workflow.interrupts import interrupts
 
 class Workers:
@@ -59,16 +58,16 @@ class Executor:
     def cancel(self): print("cancelled")
 
 class Scheduler:
-    _executor, workflow = Executor(), types.SimpleNamespace(linemaps={})
+    _executor = Executor()
     def __init__(self, error): self.error = error
     def exit_gracefully(self): pass
     def schedule(self):
         self._executor.cancel()
         raise self.error
 
-for error in (OSError(errno.ENOSPC, "No space left", "a", None, "b"), WorkflowError("missing")):
+for error in (OSError(errno.ENOSPC, "No space left", "a", None, "b"), ValueError("missing")):
     workflow = types.SimpleNamespace(scheduler=Scheduler(error), local_exec=True)
-    interrupts().attach(workflow, Workers(), None)
+    interrupts().attach(workflow, Workers(), None, lambda error: print("reported:", error))
     print(workflow.scheduler.schedule())
 """
 """Runs whose scheduler fails."""
@@ -174,4 +173,5 @@ def test_jobs_are_stopped_and_the_reason_is_printed_when_the_scheduler_fails():
     assert printed.count("jobs: the end of the run\ncancelled\n") == 2
     assert printed.count("False") == 2
     assert "error: b: No space left" in printed
+    assert "reported: missing" in printed
     assert "Traceback" not in printed

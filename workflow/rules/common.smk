@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
+from snakemake.exceptions import WorkflowError, print_exception
 
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import FIGURES

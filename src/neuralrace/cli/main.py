@@ -8,6 +8,7 @@ too.
 import json
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
@@ -628,10 +629,9 @@ def _snakemake(
 
     interrupts()
     os.environ.update(_home())
-    from snakemake.cli import main as snakemake
-
+    sys.argv = ["snakemake", *arguments]
     try:
-        snakemake(arguments)
+        runpy.run_module("snakemake", run_name="__main__")
     except SystemExit as end:
         return int(end.code or 0)
     return 0

@@ -17,7 +17,7 @@ import stat
 import sys
 import time
 from _thread import interrupt_main
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -66,18 +66,25 @@ class Interrupts:
         logging.raiseExceptions = False  # no traceback if Snakemake's log is on a full disk
         Thread(target=self._watch, daemon=True).start()
 
-    def attach(self, workflow: Any, workers: WorkerPool, results: Path) -> None:
+    def attach(
+        self,
+        workflow: Any,
+        workers: WorkerPool,
+        results: Path,
+        report: Callable[[Exception], None],
+    ) -> None:
         """Stops this workflow of Snakemake at a signal, or if its scheduler fails.
 
         Args:
             workflow: Snakemake's workflow, whose scheduler is about to start.
             workers: run its jobs.
             results: the results folder.
+            report: prints an error of the scheduler.
         """
         self._workers, self._results = workers, results
         self._remote, self._workflow = not workflow.local_exec, workflow
         self._install()  # the scheduler has set a handler of its own
-        self._supervise(workflow.scheduler)
+        self._supervise(workflow.scheduler, report)
 
     def exit_if_requested(self) -> None:
         """Ends the process with the usual exit status, 130 for SIGINT, if a signal has come."""
@@ -87,18 +94,15 @@ class Interrupts:
             self._farewell()
             sys.exit(self._status)
 
-    def _supervise(self, scheduler: Any) -> None:
+    def _supervise(self, scheduler: Any, report: Callable[[Exception], None]) -> None:
         """Stops running jobs if the scheduler fails, and reports the cause.
 
         Snakemake itself would wait for the jobs, and would then neither call `onerror` nor explain
         an `OSError`.
         """
-        from snakemake.exceptions import WorkflowError, print_exception
-        from snakemake.logging import logger
-
         executor, schedule = scheduler._executor, scheduler.schedule
         cancel = executor.cancel
-        logger.addFilter(self._shown)
+        logging.getLogger("snakemake.logging").addFilter(self._shown)
 
         def stop_and_cancel() -> None:
             self.cancelling = True
@@ -114,11 +118,11 @@ class Interrupts:
         def schedule_or_report() -> bool:
             try:
                 return schedule()
-            except WorkflowError as error:
-                print_exception(error, scheduler.workflow.linemaps)
             except OSError as error:
                 path = error.filename2 or error.filename or "Snakemake failed"
                 print(f"error: {path}: {error.strerror or error}", file=sys.stderr)
+            except Exception as error:
+                report(error)
             return False
 
         executor.cancel, scheduler.schedule = stop_and_cancel, schedule_or_report
