@@ -345,7 +345,7 @@ MISTAKES = [
     (["show", "mine", "--configfile", ""], "'--configfile': an empty text is no name of a file or"),
     (["show", "mine", "--configfile", "mine"], "mine: is a folder; name a file in it"),
     (["run", MINE], f"{MINE}: is no name of an experiment; give files by --configfile"),
-    (["run", "mine", "--configfile", MINE, "--results", ""], "results: '': name a folder, without"),
+    (["run", "mine", "--configfile", MINE, "--results", ""], "an empty text is no name of a file"),
     (["run", "mine", "--configfile", MINE, "--results", "a\nb"], r"results: 'a\nb': name a folder"),
     (["run", "mine", "--cores", "ALL"], "--cores: 'ALL': give a whole number above 0, or all"),
     (["run", "--configfile", MINE, "--", "-n"], "only: '-n': no such paper, experiment or cell"),
