@@ -62,7 +62,7 @@ def test_report_lists_what_was_verified(broken, tmp_path):
     lines = []
     verify(tmp_path, tmp_path / "figures", lines.append)
     assert lines == [
-        "1 files verified: checksum, schema, specification, code, inputs, finite values"
+        "1 file of cells verified: checksum, schema, specification, code, inputs, finite values"
     ]
     with pytest.raises(UserError, match="no result files"):
         verify(tmp_path / "nowhere", tmp_path / "figures", lines.append)

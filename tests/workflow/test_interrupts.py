@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from inherited import ignoring
+
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 PROGRAM = """
 import sys, threading, time, types
@@ -74,15 +76,11 @@ for error in (OSError(errno.ENOSPC, "No space left", "a", None, "b"), ValueError
 
 
 def run(program, *arguments, ignored=(), stdout=subprocess.PIPE):
-    def ignore():
-        for name in NAMES:
-            handler = signal.SIG_IGN if name in ignored else signal.SIG_DFL
-            signal.signal(signal.Signals[name], handler)
-
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], stdout=stdout,
-        stderr=subprocess.STDOUT, text=True, preexec_fn=ignore,
-    )  # fmt: skip
+    with ignoring(ignored):
+        return subprocess.Popen(
+            [sys.executable, "-c", program, *arguments], stdout=stdout, stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,6 +13,8 @@ import numpy as np
 import psutil
 import pytest
 
+from inherited import ignoring
+
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 GROUP = "Runs"
 MOST = 10
@@ -36,12 +38,11 @@ def long(workspace):
 
 
 def started(workspace, command) -> subprocess.Popen:
-    return subprocess.Popen(
-        workspace.command(*command), cwd=workspace.path, env=workspace.environment(),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        # workers of pytest-xdist ignore SIGINT, and their children would inherit that
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    with ignoring():
+        return subprocess.Popen(
+            workspace.command(*command), cwd=workspace.path, env=workspace.environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
 
 
 def jobs_of(controller: subprocess.Popen) -> list[psutil.Process]:

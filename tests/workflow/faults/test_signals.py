@@ -11,6 +11,8 @@ import time
 import psutil
 import pytest
 
+from inherited import ignoring
+
 pytestmark = [pytest.mark.faults, pytest.mark.workflow]
 
 CELL = "layer_dynamics/glorot_moments/main"
@@ -90,13 +92,11 @@ def training(workspace):
 
 def start(workspace, command, ignored=False):
     command = workspace.command(TARGET) if command == "snakemake" else COMMAND
-    handler = signal.SIG_IGN if ignored else signal.SIG_DFL
-    return subprocess.Popen(
-        command, cwd=workspace.path, env=workspace.environment(), stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        # workers of pytest-xdist ignore SIGINT, and their children would inherit that
-        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
-    )  # fmt: skip
+    with ignoring(["SIGINT"] if ignored else []):
+        return subprocess.Popen(
+            command, cwd=workspace.path, env=workspace.environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
 
 
 def says(log, pattern):
