@@ -5,6 +5,7 @@ from threading import Thread
 
 import pytest
 
+from inherited import ignoring
 from neuralrace.workflow.shutdown import Shutdown, Stopped
 
 NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -13,10 +14,8 @@ NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 @pytest.fixture(autouse=True)
 def none_ignored():
     """Lets signals through that workers of pytest-xdist ignore, such as SIGINT."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in NUMBERS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with ignoring():
+        yield
 
 
 @pytest.mark.parametrize("number", NUMBERS)
