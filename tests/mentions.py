@@ -43,7 +43,7 @@ OWN = re.compile(
 PLACEHOLDER = re.compile(r"[A-Z]+(\.\w+)?|<.*>|\.\.\.")
 FOREIGN = re.compile(
     "KillWait|MinJobAge|Partition(Config|TimeLimit)|sacct|squeue|nvidia-smi|tmux|matplotlibrc"
-    r"|OPENBLAS_CORETYPE|-k|standard_name|yes|--xla_gpu_deterministic_ops=true|xarray\..*"
+    r"|OPENBLAS_CORETYPE|multiprocessing|-k|standard_name|yes|--xla_gpu_deterministic_ops=true|xarray\..*"
 )
 """Names of other programs."""
 VALUES = re.compile(r"[\w.|*-]+( [\w|*-]+)*")
