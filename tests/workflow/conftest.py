@@ -130,7 +130,6 @@ class Workspace:
         return {name: value for name, value in os.environ.items() if name != PLANNED} | {
             "PYTHONPATH": str(self.path / "src"),
             "HTTPS_PROXY": "http://127.0.0.1:9",  # so that no test can download anything
-            "JAX_COMPILATION_CACHE_DIR": str(self.path.parent / "jax"),
         }
 
     def planned(self, *targets: str) -> dict[str, int]:

@@ -45,9 +45,8 @@ REQUEST = {"job": "noisy", "name": "n", "inputs": [], "outputs": []}
 
 
 @pytest.fixture
-def workers(monkeypatch, tmp_path):
+def workers():
     """A worker pool, which is emptied after the test."""
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "jax"))
     workers = WorkerPool()
     yield workers
     for worker in workers._idle:
