@@ -154,9 +154,15 @@ def _sweep(cells: Mapping[str, CellResults], kind: FileKind, most: int) -> xr.Da
     Raises:
         UserError: a file is missing or damaged, a shared run differs, or the dataset is larger.
     """
-    datasets = [cell.opened(kind) for cell in cells.values()]
-    if len(datasets) == 1:
-        return datasets[0]
+    first, *others = cells.values()
+    if not others:
+        return first.dataset(kind, lazily=True)
+    datasets: list[xr.Dataset] = []
+    size = 0
+    for cell in cells.values():
+        datasets.append(cell.dataset(kind))
+        size += datasets[-1].nbytes
+        _check_memory(cell, size, most)
     specs = _specifications(dataset.attrs for dataset in datasets)
     swept = sorted(_swept(specs), key=lambda key: -specs[key].nunique(dropna=False))
     along = _along_init_scales(datasets, specs.filter(swept))
@@ -167,14 +173,8 @@ def _sweep(cells: Mapping[str, CellResults], kind: FileKind, most: int) -> xr.Da
             dims, points = [*dims, key], count
             combinations *= len(specs.drop_duplicates([key]))
     is_grid = points >= FULL * combinations
-    size = (combinations if is_grid else points) * _joined_bytes(datasets)
-    if size > most:
-        raise UserError(
-            f"{_experiment(next(iter(cells.values())))} would take {size / 1e9:.3g} GB of memory, "
-            f"of {max(most, 0) / 1e9:.3g} GB that are left",
-            key="cells",
-            remedy="select fewer cells, or read single variables by open_tree",
-        )
+    count = combinations if is_grid else points
+    _check_memory(first, count * _joined_bytes(datasets), most)
     datasets = [
         _labelled(each.compute(), specs.loc[row, along]) for row, each in enumerate(datasets)
     ]
@@ -188,14 +188,14 @@ def _sweep(cells: Mapping[str, CellResults], kind: FileKind, most: int) -> xr.Da
         return joined[0]
     sweep = _concatenate(joined, "cell", "all")
     specs = specs.drop_duplicates(dims)
-    others = {key: ("cell", specs[key]) for key in swept if key not in (*dims, *along)}
+    coords = {key: ("cell", specs[key]) for key in swept if key not in (*dims, *along)}
     if not is_grid:
         names = [cell.name.rpartition("/")[2] for cell in cells.values()]
-        labels = {key: ("cell", _axis(specs[key].tolist())) for key in (*dims, *others)}
+        labels = {key: ("cell", _axis(specs[key].tolist())) for key in (*dims, *coords)}
         return sweep.assign_coords({"cell": [names[row] for row in specs.index]} | labels)
     index = pd.MultiIndex.from_arrays([_axis(specs[key].tolist()) for key in dims], names=dims)
     sweep = sweep.assign_coords(xr.Coordinates.from_pandas_multiindex(index, "cell"))
-    sweep = sweep.assign_coords(others).unstack("cell").transpose(*dims, ...)
+    sweep = sweep.assign_coords(coords).unstack("cell").transpose(*dims, ...)
     labels = {key: index.unique(key) for key in dims if index.unique(key).dtype.kind not in "iuf"}
     return sweep.sel(labels)
 
@@ -207,6 +207,17 @@ def _labelled(dataset: xr.Dataset, along: pd.Series) -> xr.Dataset:
         {dim: np.arange(1, n + 1) for dim, n in dataset.sizes.items() if dim not in dataset}
         | {key: ("init_scale", [value] * scales) for key, value in along.items()}
     )
+
+
+def _check_memory(cell: CellResults, size: int, most: int) -> None:
+    """Raises UserError if the experiment of a cell takes more memory than it may."""
+    if size > most:
+        raise UserError(
+            f"{_experiment(cell)} takes {size / 1e9:.3g} GB of memory or more, and "
+            f"{max(most, 0) / 1e9:.3g} GB are left",
+            key="cells",
+            remedy="select fewer cells, or read single variables by open_tree",
+        )
 
 
 def _joined_bytes(datasets: Iterable[xr.Dataset]) -> int:

@@ -171,14 +171,20 @@ class CellResults:
         """Metrics of trajectory and theory."""
         return self._read("metrics")
 
-    def opened(self, kind: FileKind) -> xr.Dataset:
-        """The dataset of a kind; arrays that are not in memory yet are read at each use, not kept.
+    def dataset(self, kind: FileKind, lazily: bool = False) -> xr.Dataset:
+        """The dataset of a kind, which the cell does not keep if it is not in memory yet.
+
+        Args:
+            kind: kind of file.
+            lazily: whether arrays of the file are read at each use.
 
         Raises:
             UserError: the file is missing, damaged, or of another cell or specification.
         """
         if kind in vars(self):
             return vars(self)[kind]
+        if not lazily:
+            return self._read(kind)
         dataset = open_lazily(checked(self.path(kind)), kind)
         self._check_identity(dataset.attrs, kind)
         return dataset
