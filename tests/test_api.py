@@ -283,6 +283,7 @@ def test_solve_gives_the_theory_of_simulate(tree):
 
 def test_reduce_race_solves_the_reduction():
     race = reduce_race(SEEN_OR_HEARD, network=SENSES, init_scales=[0.05])
+    assert race["time"].attrs["units"] == "tau"
     options = {"network": SENSES, "init": "aligned", "seeds": 1, "init_scales": [0.05]}
     solved = solve(SEEN_OR_HEARD, **options, theory=["reduction"], progress=False)
     np.testing.assert_allclose(race["loss"], solved["loss"].sel(solution="reduction"), rtol=1e-12)

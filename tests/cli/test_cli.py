@@ -15,7 +15,7 @@ import xarray as xr
 import yaml
 
 from builders import REPOSITORY
-from neuralrace.claims.judge import ClaimRow
+from neuralrace.claims.judge import ClaimRow, FindingRow
 from neuralrace.claims.setup import Setup
 from neuralrace.claims.table import write_tables
 from neuralrace.cli.listing import KINDS, classes
@@ -185,6 +185,7 @@ def test_claims_are_shown_in_short_and_in_full(output, finished, capsys):
     folder = str(finished / "results")
     assert output("claims", "--results", folder) == {
         "half-time": {
+            "type": "claim",
             "status": "reproduced",
             "measured": 1.0,
             "interval": [0.9, 1.1],
@@ -447,6 +448,23 @@ def test_folder_without_configuration_has_the_installed_papers(output, tmp_path,
     (tmp_path / "config/mine").mkdir(parents=True)
     (tmp_path / "config/mine/experiments.yaml").write_text("experiments: {mine: {}}")
     assert output("list", "experiments") == output("list", "claims") == {}
+
+
+def test_finding_is_shown_as_one(output, finished, capsys):
+    folder = str(finished / "found")
+    shared = {key: value for key, value in dict(ROW).items() if key in FindingRow.model_fields}
+    found = FindingRow(**shared | {"id": "found", "status": "holds"})
+    write_tables([ROW], [found], Path(folder))
+    assert output("claims", "half-time", "--results", folder)["type"] == "claim"
+    assert output("claims", "found", "--results", folder)["type"] == "finding"
+    listed = output("claims", "--results", folder)
+    assert {name: row["type"] for name, row in listed.items()} == {
+        "half-time": "claim", "found": "finding",
+    }  # fmt: skip
+    for arguments, told in (([], True), (["found"], True), (["half-time"], False)):
+        assert main(["claims", *arguments, "--results", folder]) == 0
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert last.startswith("# finding: A result that no paper states.") == told
 
 
 def test_numbers_are_rounded_except_in_json(finished, capsys):

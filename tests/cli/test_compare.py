@@ -1,5 +1,6 @@
 """Comparison of two results folders."""
 
+import json
 import re
 from pathlib import Path
 
@@ -37,9 +38,13 @@ def folders(tmp_path):
     return write
 
 
+def differences(one, other):
+    return list(compare.differences(compare.comparable_cells(one, other)[0]))
+
+
 def test_equal_folders_have_no_differences(folders):
     one, other = folders(VALUES, VALUES)
-    assert list(compare.differences(one, other)) == [("deep_linear/e/main", "m", 0.0, 1e-6)]
+    assert differences(one, other) == [("deep_linear/e/main", "m", 0.0, 1e-6)]
     text = "\n".join(compare.report(one, other))
     assert "claims and findings with another outcome: 0" in text
     assert "1 equal to the bit, 0 beyond rounding" in text
@@ -47,39 +52,59 @@ def test_equal_folders_have_no_differences(folders):
 
 @pytest.mark.parametrize(("precision", "beyond"), [("float64", True), ("float32", False)])
 def test_differences_are_relative_to_the_largest_entry(folders, precision, beyond):
-    (difference,) = compare.differences(
-        *folders(VALUES, [1.0, 2.0004, -4.0], {"precision": precision})
-    )
+    (difference,) = differences(*folders(VALUES, [1.0, 2.0004, -4.0], {"precision": precision}))
     assert difference.relative == pytest.approx(1e-4)
     assert difference.beyond == beyond
 
 
 def test_value_that_is_undefined_in_one_folder_is_beyond_rounding(folders):
-    (difference,) = compare.differences(*folders(VALUES, [1.0, np.nan, -4.0]))
+    (difference,) = differences(*folders(VALUES, [1.0, np.nan, -4.0]))
     assert difference.beyond
     assert difference.relative == np.inf
 
 
 def test_value_that_is_undefined_in_both_folders_is_equal(folders):
-    (difference,) = compare.differences(*folders([np.nan, 1.0], [np.nan, 1.0]))
+    (difference,) = differences(*folders([np.nan, 1.0], [np.nan, 1.0]))
     assert difference.relative == 0.0
 
 
 def test_different_outcome_of_a_claim_is_listed(folders):
     one, other = folders([1.0, 1.0], [1.0, 1.5])
-    assert list(compare.other_outcomes(one, other)) == ["a-claim: reproduced / wrong"]
+    outcomes = ["claims and findings with another outcome: 1", "- a-claim: reproduced / wrong"]
+    assert list(compare.outcomes(one, other)) == outcomes
     assert "- a-claim: reproduced / wrong" in list(compare.report(one, other))
 
 
-def test_folders_with_different_cells_are_refused(folders):
-    with pytest.raises(UserError, match=r"only one of .* has metrics of deep_linear/e/main"):
-        list(compare.differences(*folders(VALUES, VALUES, cells=("e", "f"))))
+def test_cells_and_claims_of_one_folder_are_counted(folders, capsys):
+    one, other = folders(VALUES, VALUES)
+    for number in range(5):
+        place = ClaimsFolder(one.parent)
+        place.per_seed(f"deep_linear/e/{number}", VALUES, SPEC)
+    for place, precision in (
+        (ClaimsFolder(each.parent), n) for n, each in ((32, one), (64, other))
+    ):
+        place.per_seed("deep_linear/f/main", VALUES, {"precision": f"float{precision}"})
+    findings = json.loads((other / "claims.json").read_text())
+    (other / "claims.json").write_text(json.dumps([{**findings[0], "id": "another"}]))
+    assert main(["compare", str(one), str(other)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1:9] == [
+        f"claims and findings with another outcome: 0; 1 only in {one}, 1 only in {other}",
+        f"- only in {one}: a-claim",
+        f"- only in {other}: another",
+        f"compared 1 cell; 5 only in {one}, 1 with different specifications",
+        f"- only in {one}: deep_linear/e/0, deep_linear/e/1, deep_linear/e/2, ...",
+        "- with different specifications: deep_linear/f/main",
+        "1 metric of 1 cell: 1 equal to the bit, 0 beyond rounding",
+        "",
+    ]
 
 
-def test_cells_with_different_specifications_are_refused(folders):
-    pair = folders(VALUES, VALUES, other_spec={"precision": "float32"})
-    with pytest.raises(UserError, match=r"deep_linear/e/main has different specifications"):
-        list(compare.differences(*pair))
+def test_folders_without_a_common_cell_are_refused(folders, capsys):
+    pair = folders(VALUES, VALUES, cells=("e", "f"))
+    assert main(["compare", *map(str, pair)]) == 1
+    said = rf"nothing to compare\ncompared 0 cells; 1 only in {pair[0]}, 1 only in {pair[1]}\n"
+    assert re.search(said, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("within", [True, False])

@@ -12,6 +12,7 @@ import xarray as xr
 
 import neuralrace
 from neuralrace.errors import UserError
+from neuralrace.results import analysis
 from neuralrace.results.cells import CellResults, Results
 from neuralrace.results.files import write_result
 from result_files import DESCRIBED, file_attributes
@@ -110,7 +111,9 @@ def test_tree_is_selected_by_identifier_and_by_key(folder):
     for select, expected in cases.items():
         tree = neuralrace.open_tree(folder, **dict([select] if select else []))
         assert {name for name in tree.groups if name.count("/") == 3} == expected
-    with pytest.raises(UserError, match=r"training\.speed: is no column; .*training\.steps"):
+    with pytest.raises(
+        UserError, match=r"training\.speed: is no column; did you mean .*training\.steps"
+    ):
         neuralrace.open_tree(folder, training__speed=1)
     other = folder / "layer_dynamics/relu/main/metrics.nc"
     other.write_bytes(b"nothing")
@@ -164,6 +167,57 @@ def test_missing_combinations_and_variables_are_undefined(tmp_path):
         [[False, False], [False, True]],
     ]
     assert np.isnan(sweep["error"].sel({"network.hidden": "none"})).all()
+
+
+def test_sparse_sweep_has_one_dimension_of_cells(tmp_path):
+    """A grid of four rates and four widths would be NaN in eleven of sixteen places."""
+    rates, hidden = (0.1, 0.2, 0.4), ((8, 4), (), (2,))
+    activations = ("linear", "relu", "relu")
+    for rate, widths, activation in zip(rates, hidden, activations, strict=True):
+        written = spec(rate, widths, activation=activation)
+        write_cell(tmp_path, f"p/e/{rate}-{len(widths)}", written)
+    write_cell(tmp_path, "p/e/more", spec(0.1, (), activation="tanh"))
+    write_cell(tmp_path, "p/e/most", spec(0.8, (3,), activation="linear"))
+    sweep = neuralrace.combine(neuralrace.open_results(tmp_path))
+    assert sweep["half_time"].dims == ("cell", "init_scale", "seed", "mode")
+    assert sweep["cell"].values.tolist() == ["0.1-2", "0.2-0", "0.4-1", "more", "most"]
+    assert sweep["training.learning_rate"].values.tolist() == [0.1, 0.2, 0.4, 0.1, 0.8]
+    assert sweep["network.hidden"].values.tolist() == ["8x4", "none", "2", "none", "3"]
+    assert sweep["network.activation"].dims == ("cell",)
+    np.testing.assert_array_equal(
+        sweep["half_time"].sel(mode=1, seed=0, init_scale=1),
+        10 / sweep["training.learning_rate"] + 1,
+    )
+
+
+def test_several_experiments_are_a_tree_of_their_datasets(folder):
+    write_cell(folder, "layer_dynamics/sizes/a", spec(hidden=(3,)))
+    write_cell(folder, "layer_dynamics/sizes/b", spec(hidden=(4,)))
+    (folder / "layer_dynamics/sizes/b/metrics.nc").unlink()
+    results = neuralrace.open_results(folder)
+    tree = neuralrace.combine(results)
+    experiments = ["deep_linear/exact", "deep_linear/step_size", "layer_dynamics/relu"]
+    for name in experiments:
+        expected = neuralrace.combine(results[name])
+        xr.testing.assert_identical(tree[name].to_dataset().load(), expected)
+    assert neuralrace.combine(folder).identical(tree)
+    assert tree["layer_dynamics/sizes"].attrs["cell"] == "a", "the other one has no metrics"
+    runs = neuralrace.combine(results, "trajectory")
+    assert not runs["layer_dynamics/relu"]["loss"].variable._in_memory
+    with pytest.raises(UserError, match=r"kind: 'theory': the cell deep_linear/exact/.* has none"):
+        neuralrace.combine(results, "theory")
+    with pytest.raises(UserError, match=r"the cell layer_dynamics/sizes/b has none"):
+        neuralrace.combine(results["layer_dynamics/sizes"])
+
+
+@pytest.mark.parametrize("name", ["deep_linear", "deep_linear/step_size"])
+def test_too_large_combinations_are_refused_before_they_are_joined(folder, monkeypatch, name):
+    monkeypatch.setattr(analysis, "LARGEST_TREE", 100)
+    monkeypatch.setattr(analysis, "installed_memory", lambda: 200)
+    monkeypatch.setattr(xr, "concat", None)
+    size = r"takes \S+ GB of memory or more, and \S+ GB are left; select fewer cells"
+    with pytest.raises(UserError, match=rf"cells: deep_linear/\w+ {size}"):
+        neuralrace.combine(neuralrace.open_results(folder)[name])
 
 
 def test_single_cell_is_its_file(folder):

@@ -14,7 +14,7 @@ from neuralrace.config.cell import Cell
 from neuralrace.errors import UserError
 from neuralrace.results import cells
 from neuralrace.results.analysis import combine, open_tree, to_frame
-from neuralrace.results.cells import CellResults, open_results
+from neuralrace.results.cells import CellResults, Results, open_results
 from neuralrace.results.checksums import fingerprint
 from neuralrace.results.files import read_result, write_result
 from neuralrace.results.trajectory import trajectory_dataset
@@ -65,8 +65,9 @@ def test_selection_is_a_part_and_leaves_the_whole(folder):
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("alpha/first", r"select\(paper='alpha', experiment='first'\) has its cells"),
-        ("alpha/", r"select\(paper='alpha'\) has its cells"),
+        ("alpha/frist", r"did you mean alpha/first\? list\(results\) has the names of all"),
+        ("alhpa", r"did you mean alpha\? "),
+        ("/", r"list\(results\) has the names"),
         ("alpha/first/c", r"did you mean alpha/first/[ab] or .*list\(results\) has the names"),
         ("gamma", r"list\(results\) has the names of all"),
     ],
@@ -79,11 +80,38 @@ def test_names_that_no_cell_has_are_refused(folder, name, remedy):
     assert results.get(name) is None
 
 
-def test_unknown_column_is_refused_with_all_columns(folder):
-    with pytest.raises(UserError, match="is no column") as error:
-        open_results(folder).select(training__speed=1)
-    assert error.value.key == "training.speed"
-    assert "dataset.name" in error.value.remedy
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [
+        ("training__learning_rates", "did you mean training.learning_rate or "),
+        ("training_learning_rat", "did you mean training.learning_rate? "),
+        ("learning_rate", "did you mean training.learning_rate? "),
+        ("colour", "results.table.columns"),
+    ],
+)
+def test_unknown_column_is_refused_with_near_names(folder, name, close):
+    with pytest.raises(UserError, match=rf"^{name.replace('__', '.')}: is no column;") as error:
+        open_results(folder).select(**{name: 1})
+    assert error.value.remedy.startswith(close)
+    assert len(str(error.value)) < 200
+
+
+def test_keys_are_selected_with_dots_or_underscores(folder):
+    results = open_results(folder)
+    for name in ("training.learning_rate", "training__learning_rate", "training_learning_rate"):
+        assert list(results.select(**{name: 0.025})) == [CELLS[1]]
+    # both are spelled the same with single underscores
+    results.table["training.learning.rate"] = 1
+    assert list(results.select(**{"training.learning.rate": 1})) == list(CELLS)
+    with pytest.raises(UserError, match=r"stands for several columns; write training__learning_ra"):
+        results.select(training_learning_rate=1)
+
+
+def test_experiments_and_papers_are_parts_of_results(folder):
+    results = open_results(folder)
+    for name in ("alpha", "alpha/", "alpha/first"):
+        assert isinstance(results[name], Results)
+        assert list(results[name]) == list(CELLS[:2])
 
 
 def test_empty_selection_can_be_narrowed(folder):
@@ -126,6 +154,12 @@ def test_results_are_printed_with_counts_of_cells(folder):
         ["paper", "experiment", "cells"], ["alpha", "first", "2"], ["beta", "second", "1"],
     ]  # fmt: skip
     assert "<td>first</td>" in results._repr_html_()
+    many = Results(CellResults(f"p/{n}/{cell}", folder) for n in range(30) for cell in "ab")
+    assert [line.split() for line in repr(many).splitlines()[1:]] == [
+        ["paper", "experiments", "cells"], ["p", "30", "60"],
+    ]  # fmt: skip
+    papers = Results(CellResults(f"p{n}/e/c", folder) for n in range(30))
+    assert len(repr(papers).splitlines()) <= 20
     assert repr(results[CELLS[0]]) == "<CellResults alpha/first/a: trajectory>"
     assert repr(CellResults("a/b/c", folder / "gone")) == "<CellResults a/b/c: no result files>"
 

@@ -8,9 +8,10 @@ import xarray as xr
 
 from neuralrace.config.cell import Ensemble
 from neuralrace.config.variables import RUN_AXES
+from neuralrace.extensions.registry import METRICS
 from neuralrace.results.axes import axes
 from neuralrace.results.files import write_result
-from neuralrace.results.schema import build, variable
+from neuralrace.results.schema import TRAJECTORY, build, theory_variables, variable
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,16 @@ def test_time_axes_are_in_epochs_and_flow_time(opened, ensemble):
     )
     mini = axes(ensemble.model_copy(update={"training": training}), samples=4)
     assert mini["time"][2] == mini["snapshot"][2] == "steps"
+
+
+def test_flow_times_of_all_files_are_in_tau():
+    metrics = (entry.declaration.outputs for entry in METRICS.values())
+    tables = [TRAJECTORY, theory_variables(), *metrics]
+    declared = {name: each for table in tables for name, each in table.items()}
+    times = ("flow time", "time at which", "time in which")
+    in_tau = {name for name, each in declared.items() if each.units == "tau"}
+    assert in_tau == {name for name, each in declared.items() if each.long_name.startswith(times)}
+    assert "half_time" in in_tau
 
 
 def test_attributes_have_specification_and_provenance(opened, ensemble):

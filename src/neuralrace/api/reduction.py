@@ -78,7 +78,7 @@ def reduce_race(x: Any, y: Any = None, **options: Any) -> xr.Dataset:
         {
             "init_scale": list(cell.init_scales),
             "seed": list(cell.seed_numbers),
-            "time": problem.time,
+            "time": ("time", problem.time, {"units": "tau"}),
             "edge": [graph.edge_name(edge) for edge in range(len(graph.edges))],
             "mode": np.arange(1, effective.modes.s.shape[1] + 1),
             "pathway": pathways,

@@ -14,6 +14,8 @@ from neuralrace.claims.variants import VariantVerdict
 from neuralrace.claims.verdict import INTERVALS
 from neuralrace.errors import counted
 
+FINDING = "A result that no paper states. It is measured in experiments of the paper that is named."
+"""What a finding is."""
 HEADINGS: Mapping[Status, tuple[str, str]] = {
     "wrong": (
         "Wrong",

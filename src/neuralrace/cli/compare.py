@@ -6,7 +6,7 @@ earlier or later.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,10 @@ from neuralrace.errors import UserError, counted
 from neuralrace.extensions.registry import FIGURES
 from neuralrace.figures.image_comparison import picture_difference
 from neuralrace.results.analysis import ROUNDING, relative_difference
-from neuralrace.results.cells import figures_folder, open_results
+from neuralrace.results.cells import CellResults, figures_folder, open_results
+
+SHOWN = 3
+"""Names that are listed of cells or claims that are not compared."""
 
 
 class Difference(NamedTuple):
@@ -34,29 +37,71 @@ class Difference(NamedTuple):
         return self.relative > self.allowed
 
 
-def differences(one: Path, other: Path) -> Iterator[Difference]:
-    """The largest difference of each metric of each cell.
+def comparable_cells(
+    one: Path, other: Path
+) -> tuple[list[tuple[CellResults, CellResults]], list[str]]:
+    """Measured cells that both folders have with equal specifications.
+
+    Returns:
+        Both cells of each pair; and how many there are and how many are left out, in words.
 
     Raises:
-        UserError: only one folder has a cell or metric, or a cell has two specifications.
+        UserError: there are none, or a file is damaged.
     """
-    results = [open_results(folder) for folder in (one, other)]
-    measured = [{name for name in each if each[name].path("metrics").is_file()} for each in results]
-    if lacking := ", ".join(sorted(measured[0] ^ measured[1])):
-        raise UserError(f"only one of {one} and {other} has metrics of {lacking}")
-    for cell in sorted(measured[0]):
-        pair = [folder[cell].metrics for folder in results]
-        specs = [dataset.attrs["spec"] for dataset in pair]
-        if specs[0] != specs[1] or set(pair[0].data_vars) != set(pair[1].data_vars):
-            raise UserError(f"{cell} has different specifications or metrics in {one} and {other}")
-        allowed = ROUNDING[json.loads(specs[0])["precision"]]
-        for name in pair[0].data_vars:
-            first, second = (dataset[name] for dataset in pair)
-            yield Difference(cell, str(name), relative_difference(first, second), allowed)
+    first, second = (
+        {name: cell for name, cell in open_results(folder).items() if "metrics" in cell.kinds}
+        for folder in (one, other)
+    )
+    pairs = {name: (first[name], second[name]) for name in sorted(first.keys() & second.keys())}
+    different = {
+        name
+        for name, pair in pairs.items()
+        if len({cell.attributes("metrics")["spec_sha256"] for cell in pair}) > 1
+    }
+    compared = [pair for name, pair in pairs.items() if name not in different]
+    left = _only_in(one, other, first, second) | {"with different specifications": different}
+    lines = _coverage(f"compared {counted(len(compared), 'cell')}", left)
+    if not compared:
+        remedy = "name two results folders with equal cells"
+        raise UserError("\n".join(["nothing to compare", *lines]), remedy=remedy)
+    return compared, lines
 
 
-def other_outcomes(one: Path, other: Path) -> Iterator[str]:
-    """Claims and findings whose status differs, or that only one folder has.
+def differences(pairs: Iterable[tuple[CellResults, CellResults]]) -> Iterator[Difference]:
+    """The largest difference of each metric that both cells of a pair have.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    for pair in pairs:
+        first, second = (cell.metrics for cell in pair)
+        allowed = ROUNDING[json.loads(first.attrs["spec"])["precision"]]
+        for name in first.data_vars:
+            if name in second:
+                relative = relative_difference(first[name], second[name])
+                yield Difference(pair[0].name, str(name), relative, allowed)
+
+
+def _only_in(
+    one: Path, other: Path, first: Collection[str], second: Collection[str]
+) -> dict[str, set[str]]:
+    """Names that only one folder has."""
+    own, others = set(first), set(second)
+    return {f"only in {one}": own - others, f"only in {other}": others - own}
+
+
+def _coverage(compared: str, left: Mapping[str, Collection[str]]) -> list[str]:
+    """What is compared and how many names of each group are not, then some of these names."""
+    groups = {group: sorted(names) for group, names in left.items() if names}
+    lines = [", ".join(f"{len(names)} {group}" for group, names in groups.items())]
+    for group, names in groups.items():
+        more = ", ..." if len(names) > SHOWN else ""
+        lines.append(f"- {group}: {', '.join(names[:SHOWN])}{more}")
+    return ["; ".join(filter(None, (compared, lines[0]))), *lines[1:]]
+
+
+def outcomes(one: Path, other: Path) -> Iterator[str]:
+    """Claims and findings with another status, in words, and how many only one folder has.
 
     Raises:
         UserError: a folder has no judged claims.
@@ -65,10 +110,11 @@ def other_outcomes(one: Path, other: Path) -> Iterator[str]:
         {row.id: row.status for rows in read_tables(folder) for row in rows}
         for folder in (one, other)
     ]
-    for name in sorted(pair[0].keys() | pair[1].keys()):
-        first, second = (statuses.get(name, "absent") for statuses in pair)
-        if first != second:
-            yield f"{name}: {first} / {second}"
+    shared = sorted(pair[0].keys() & pair[1].keys())
+    different = [name for name in shared if pair[0][name] != pair[1][name]]
+    said = f"claims and findings with another outcome: {len(different)}"
+    yield from _coverage(said, _only_in(one, other, *pair))
+    yield from (f"- {name}: {pair[0][name]} / {pair[1][name]}" for name in different)
 
 
 def pictures(one: Path, other: Path) -> dict[str, str | None]:
@@ -112,21 +158,21 @@ def report(one: Path, other: Path) -> Iterator[str]:
     only_figures = (_gallery(one), _gallery(other)) == (one, other)
     judged = [folder for folder in (one, other) if (folder / "claims.json").exists()]
     compared = len(judged) == 2 and not only_figures
-    outcomes = list(other_outcomes(one, other)) if compared else []
-    metrics = [] if only_figures else list(differences(one, other))
+    judgements = list(outcomes(one, other)) if compared else []
+    pairs, coverage = ([], []) if only_figures else comparable_cells(one, other)
+    metrics = list(differences(pairs))
     figures = pictures(one, other)
     different = {name: difference for name, difference in figures.items() if difference}
     yield f"{counted(len(figures), 'figure')} in both; different: {len(different)}"
     yield from (f"- {name}: {difference}" for name, difference in different.items())
     if only_figures:
         return
-    if compared:
-        yield f"claims and findings with another outcome: {len(outcomes)}"
-    elif judged:
+    yield from judgements
+    if len(judged) == 1:
         yield f"claims are not compared: they are judged in {judged[0]} only"
-    yield from (f"- {line}" for line in outcomes)
+    yield from coverage
     yield (
-        f"{len(metrics)} metrics of {len({d.cell for d in metrics})} cells: "
+        f"{counted(len(metrics), 'metric')} of {counted(len({d.cell for d in metrics}), 'cell')}: "
         f"{sum(d.relative == 0 for d in metrics)} equal to the bit, "
         f"{sum(d.beyond for d in metrics)} beyond rounding"
     )

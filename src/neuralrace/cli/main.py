@@ -416,32 +416,40 @@ def deploy(folder: Path) -> None:
 def claims(id: str | None, results: Path, as_json: bool) -> None:
     """Show the status of claims and findings.
 
-    With ID, every detail of one of them. The claims have to be judged first: `snakemake --cores all
-    claims`.
+    A claim is a statement of a paper; a finding is a result that no paper states. With ID, every
+    detail of one of them. The claims have to be judged first: `snakemake --cores all claims`.
     """
-    from neuralrace.claims.pages import HEADINGS
+    from neuralrace.claims.pages import FINDING, HEADINGS
     from neuralrace.claims.table import read_tables
     from neuralrace.cli.show import layout
 
     claims, findings = read_tables(results)
-    rows = {row.id: row.model_dump(mode="json", exclude_none=True) for row in (*claims, *findings)}
+    rows = {
+        row.id: {"type": name} | row.model_dump(mode="json", exclude_none=True)
+        for name, table in (("claim", claims), ("finding", findings))
+        for row in table
+    }
     if id is None:
-        keys = ("status", "measured", "interval", "statement")
+        keys = ("type", "status", "measured", "interval", "statement")
         shown = {name: {k: row[k] for k in keys if k in row} for name, row in rows.items()}
         click.echo(layout(shown, as_json, digits=6))
         used = {claim.status for claim in claims} if not as_json else set()
         for status, (_, meaning) in HEADINGS.items():
             if status in used:
                 click.echo(f"# {status}: {meaning}")
-        return None
+        if findings and not as_json:
+            click.echo(f"# finding: {FINDING}")
+        return
     if id not in rows:
         raise UserError(
             f"is no claim or finding of {results}",
             value=id,
             remedy=f"{did_you_mean(id, rows)}`neuralrace claims` lists them",
         )
-    first = {key: rows[id][key] for key in ("id", "paper", "status")}
-    return click.echo(layout(first | rows[id], as_json, digits=6))
+    first = {key: rows[id][key] for key in ("id", "type", "paper", "status")}
+    click.echo(layout(first | rows[id], as_json, digits=6))
+    if rows[id]["type"] == "finding" and not as_json:
+        click.echo(f"# finding: {FINDING}")
 
 
 @command("results")
@@ -465,8 +473,11 @@ def compare(folder: Path, other: Path) -> None:
     """Compare two results folders.
 
     Lists figures that look different, claims with different outcomes, and for each metric the
-    largest difference together with the difference that rounding explains. For two folders of
-    figures, only the figures.
+    largest difference together with the difference that rounding explains. Cells that only one
+    folder has, or that have different specifications, are counted and not compared. For two folders
+    of figures, only the figures.
+
+    The exit status is 0 if the folders could be compared, whatever the differences, and 1 if not.
     """
     from neuralrace.cli.compare import report
 

@@ -6,6 +6,7 @@ datasets.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from neuralrace.config.variables import REGISTRIES, RUN_AXES, FileKind
 from neuralrace.errors import UserError, did_you_mean
 from neuralrace.results.cells import IDENTIFIER, CellResults, Results, cells_of, open_results
 from neuralrace.results.checksums import fingerprint
-from neuralrace.results.files import open_lazily
+from neuralrace.results.files import installed_memory, open_lazily
 
 AXES = ["init_scales", "seeds", "first_seed"]
 """Keys that determine the axes `init_scale` and `seed`."""
@@ -28,6 +29,10 @@ LONGEST_LABEL = 40
 """A list with a longer label, in letters, is abbreviated to its beginning and a checksum."""
 ROUNDING = {"float64": 1e-6, "float32": 1e-3}
 """Largest rounding errors after training, relative to the largest entry of a variable."""
+FULL = 0.5
+"""Smallest fraction of all combinations of swept values that makes a grid."""
+LARGEST_TREE = 2**30
+"""Most bytes of the arrays in memory when several experiments are combined."""
 Cells = Results | CellResults | xr.DataTree | Iterable[Results | CellResults | xr.DataTree]
 """The result of `open_results`, `open_tree` or `simulate`, or a list of these."""
 
@@ -64,14 +69,22 @@ def open_tree(folder: str | Path = "results", **select: Any) -> xr.DataTree:
     return xr.DataTree.from_dict(nodes)
 
 
-def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset:
+def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset | xr.DataTree:
     """Combines the files of a sweep into one dataset, with the swept keys as dimensions.
 
+    Cells of one experiment give a dataset. Cells of several experiments give a tree with the
+    dataset of each at its node `paper/experiment`; an experiment of a single cell keeps its arrays
+    in its file and reads them at each use. In a tree, cells that lack the file are left out.
+
     The keys with most values become dimensions, as many as distinguish the cells. Other swept keys
-    are coordinates along them. Cells with different init scales or seeds are joined along
-    `init_scale` and `seed`. A key that depends on the init scale, such as the steps that `simulate`
-    chooses, is a coordinate along `init_scale`. A variable without the axis `init_scale` or `seed`
-    is repeated along it where cells differ in it.
+    are coordinates along them. If the cells are fewer than half of all combinations of these
+    values, there is one dimension `cell` instead, with the names of the cells, and all swept keys
+    are coordinates along it.
+
+    Cells with different init scales or seeds are joined along `init_scale` and `seed`. A key that
+    depends on the init scale, such as the steps that `simulate` chooses, is a coordinate along
+    `init_scale`. A variable without the axis `init_scale` or `seed` is repeated along it where
+    cells differ in it.
 
     A run that several cells contain must be equal in all of them, except for rounding; the first is
     kept.
@@ -87,55 +100,139 @@ def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset
         kind: kind of file: trajectory, theory or metrics.
 
     Raises:
-        UserError: there are no cells, a cell has no such file, or a shared run differs.
+        UserError: there are no cells, a cell has no such file, a shared run differs, or the arrays
+            take too much memory: more than `LARGEST_TREE` in a tree, or half of what is installed
+            in a dataset.
 
     Example:
         >>> import neuralrace as nr
         >>> results = nr.open_results("results")
-        >>> cells = results.select(paper="deep_linear", experiment="step_size")
-        >>> sweep = nr.combine(cells)
+        >>> sweep = nr.combine(results["deep_linear/step_size"])
         >>> sweep["discretisation_error"].dims
         ('training.learning_rate', 'init_scale', 'seed')
+        >>> tree = nr.combine(results)
+        >>> tree["deep_linear/step_size"].to_dataset().identical(sweep)
+        True
     """
     if not isinstance(kind, str) or kind not in REGISTRIES:
         raise UserError(f"give one of {', '.join(REGISTRIES)}", key="kind", value=kind)
-    chosen = _as_list(cells)
-    for cell in chosen:
-        if kind not in cell.kinds:
-            raise UserError(
-                f"the cell {cell.name} has none",
-                key="kind",
-                value=kind,
-                remedy=f"it has {', '.join(cell.kinds)}",
-            )
-    datasets = [getattr(cell, kind) for cell in chosen]
-    if len(datasets) == 1:
-        return datasets[0]
-    specs = _specifications(chosen, kind)
+    titled = [(f"number {n} ({cell.name})", cell) for n, cell in enumerate(_as_list(cells), 1)]
+    several = len({_experiment(cell) for _, cell in titled}) > 1
+    lacking = [cell for _, cell in titled if kind not in cell.kinds]
+    if lacking and not (several and len(lacking) < len(titled)):
+        raise UserError(
+            f"the cell {lacking[0].name} has none",
+            key="kind",
+            value=kind,
+            remedy=f"it has {', '.join(lacking[0].kinds)}",
+        )
+    if len(titled) == 1:
+        return getattr(titled[0][1], kind)
+    members: dict[str, dict[str, CellResults]] = {}
+    for title, cell in titled:
+        if cell not in lacking:
+            members.setdefault(_experiment(cell), {})[title] = cell
+    if not several:
+        return _sweep(next(iter(members.values())), kind, installed_memory() // 2)
+    free = LARGEST_TREE
+    datasets: dict[str, xr.Dataset] = {}
+    for name, each in members.items():
+        datasets[name] = _sweep(each, kind, free)
+        free -= datasets[name].nbytes if len(each) > 1 else 0
+    return xr.DataTree.from_dict(datasets)
+
+
+def _sweep(cells: Mapping[str, CellResults], kind: FileKind, most: int) -> xr.Dataset:
+    """One dataset of cells of an experiment; see `combine`.
+
+    Args:
+        cells: cells by their titles in messages.
+        kind: kind of file.
+        most: most bytes of the dataset. A single cell may have more, as its arrays stay in its
+            file.
+
+    Raises:
+        UserError: a file is missing or damaged, a shared run differs, or the dataset is larger.
+    """
+    first, *others = cells.values()
+    if not others:
+        return first.dataset(kind, lazily=True)
+    datasets: list[xr.Dataset] = []
+    size = 0
+    for cell in cells.values():
+        datasets.append(cell.dataset(kind))
+        size += datasets[-1].nbytes
+        _check_memory(cell, size, most)
+    specs = _specifications(dataset.attrs for dataset in datasets)
     swept = sorted(_swept(specs), key=lambda key: -specs[key].nunique(dropna=False))
-    datasets, along = _along_init_scales(datasets, specs.filter(swept))
+    along = _along_init_scales(datasets, specs.filter(swept))
     dims: list[str] = []
-    distinguished = 1
+    points = combinations = 1
     for key in (key for key in swept if key not in along):
-        if (count := len(specs.drop_duplicates([*dims, key]))) > distinguished:
-            dims, distinguished = [*dims, key], count
+        if (count := len(specs.drop_duplicates([*dims, key]))) > points:
+            dims, points = [*dims, key], count
+            combinations *= len(specs.drop_duplicates([key]))
+    is_grid = points >= FULL * combinations
+    count = combinations if is_grid else points
+    _check_memory(first, count * _joined_bytes(datasets), most)
+    datasets = [
+        _labelled(each.compute(), specs.loc[row, along]) for row, each in enumerate(datasets)
+    ]
     axes = {name: axis for dataset in datasets for name, axis in dataset.coords.items()}
     groups = specs.groupby(dims, dropna=False, sort=False).ngroup() if dims else 0 * specs.index
     members: dict[int, dict[str, xr.Dataset]] = {int(group): {} for group in groups}
-    for number, (cell, dataset) in enumerate(zip(chosen, datasets, strict=True)):
-        title = f"number {number + 1} ({cell.name})"
-        members[int(groups[number])][title] = dataset.assign_coords({**axes, **dataset.coords})
+    for group, title, dataset in zip(groups, cells, datasets, strict=True):
+        members[int(group)][title] = dataset.assign_coords({**axes, **dataset.coords})
     joined = [_join_runs(group) for group in members.values()]
     if not dims:
         return joined[0]
-    specs = specs.drop_duplicates(dims)
-    index = pd.MultiIndex.from_arrays([_axis(specs[key].tolist()) for key in dims], names=dims)
-    others = {key: ("cell", specs[key]) for key in swept if key not in (*dims, *along)}
     sweep = _concatenate(joined, "cell", "all")
+    specs = specs.drop_duplicates(dims)
+    coords = {key: ("cell", specs[key]) for key in swept if key not in (*dims, *along)}
+    if not is_grid:
+        names = [cell.name.rpartition("/")[2] for cell in cells.values()]
+        labels = {key: ("cell", _axis(specs[key].tolist())) for key in (*dims, *coords)}
+        return sweep.assign_coords({"cell": [names[row] for row in specs.index]} | labels)
+    index = pd.MultiIndex.from_arrays([_axis(specs[key].tolist()) for key in dims], names=dims)
     sweep = sweep.assign_coords(xr.Coordinates.from_pandas_multiindex(index, "cell"))
-    sweep = sweep.assign_coords(others).unstack("cell").transpose(*dims, ...)
+    sweep = sweep.assign_coords(coords).unstack("cell").transpose(*dims, ...)
     labels = {key: index.unique(key) for key in dims if index.unique(key).dtype.kind not in "iuf"}
     return sweep.sel(labels)
+
+
+def _labelled(dataset: xr.Dataset, along: pd.Series) -> xr.Dataset:
+    """A dataset whose axes are all labelled, with keys that depend on the init scale along it."""
+    scales = dataset.sizes["init_scale"]
+    return dataset.assign_coords(
+        {dim: np.arange(1, n + 1) for dim, n in dataset.sizes.items() if dim not in dataset}
+        | {key: ("init_scale", [value] * scales) for key, value in along.items()}
+    )
+
+
+def _check_memory(cell: CellResults, size: int, most: int) -> None:
+    """Raises UserError if the experiment of a cell takes more memory than it may."""
+    if size > most:
+        raise UserError(
+            f"{_experiment(cell)} takes {size / 1e9:.3g} GB of memory or more, and "
+            f"{max(most, 0) / 1e9:.3g} GB are left",
+            key="cells",
+            remedy="select fewer cells, or read single variables by open_tree",
+        )
+
+
+def _joined_bytes(datasets: Iterable[xr.Dataset]) -> int:
+    """Bytes of one dataset with all variables of these, and all entries of their axes."""
+    variables: dict[Any, Any] = {}
+    entries: dict[Any, set[Any]] = {}
+    for dataset in datasets:
+        variables |= dataset.variables
+        for dim, size in dataset.sizes.items():
+            axis = dataset.variables[dim].values if dim in dataset.variables else np.arange(size)
+            entries.setdefault(dim, set()).update(axis.tolist())
+    return sum(
+        each.dtype.itemsize * math.prod(len(entries[dim]) for dim in each.dims)
+        for each in variables.values()
+    )
 
 
 def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) -> pd.DataFrame:
@@ -171,7 +268,7 @@ def to_frame(cells: Cells | str | Path = "results", keys: Sequence[str] = ()) ->
     ]
     if not variables:
         raise UserError("nothing was measured in them", key="cells", remedy="add metrics")
-    specs = _specifications(chosen, "metrics")
+    specs = _specifications(cell.metrics.attrs for cell in chosen)
     for key in keys:
         if not isinstance(key, str) or key not in specs.columns:
             close = did_you_mean(str(key), specs.columns)
@@ -253,32 +350,21 @@ def _items(argument: str, values: Any, remedy: str) -> list[Any]:
     raise UserError(f"is of type {type(values).__name__}", key=argument, remedy=remedy)
 
 
-def _along_init_scales(
-    datasets: Sequence[xr.Dataset], swept: pd.DataFrame
-) -> tuple[list[xr.Dataset], list[str]]:
-    """Adds swept keys that depend on the init scale as coordinates along it.
+def _along_init_scales(datasets: Iterable[xr.Dataset], swept: pd.DataFrame) -> list[str]:
+    """Swept keys that depend on the init scale alone.
 
-    Axes without labels are numbered from 1.
-
-    Returns:
-        The datasets, and these keys.
+    Args:
+        datasets: datasets of the cells.
+        swept: swept keys as columns, cells as rows.
     """
-    scales = [dataset["init_scale"].values for dataset in datasets]
-    rows = swept.loc[np.repeat(np.arange(len(datasets)), [len(values) for values in scales])]
+    scales = [dataset.variables["init_scale"].values for dataset in datasets]
+    rows = swept.loc[np.repeat(np.arange(len(scales)), [len(values) for values in scales])]
     values = np.concatenate(scales)
-    along = [
+    return [
         str(key)
         for key, column in rows.items()
         if column.groupby(values).nunique(dropna=False).max() == 1
     ]
-    numbered = [
-        dataset.assign_coords(
-            {dim: np.arange(1, n + 1) for dim, n in dataset.sizes.items() if dim not in dataset}
-            | {key: ("init_scale", [swept.loc[row, key]] * len(scales[row])) for key in along}
-        )
-        for row, dataset in enumerate(datasets)
-    ]
-    return numbered, along
 
 
 def _join_runs(members: Mapping[str, xr.Dataset], axes: Sequence[str] = RUN_AXES) -> xr.Dataset:
@@ -351,14 +437,22 @@ def _concatenate(parts: Sequence[xr.Dataset], dim: str, data_vars: Any) -> xr.Da
     )
 
 
-def _specifications(cells: Sequence[CellResults], kind: FileKind) -> pd.DataFrame:
-    """Specification of each cell as a row, with a column for each dotted key; lists are labels."""
+def _experiment(cell: CellResults) -> str:
+    """The experiment of a cell, `paper/experiment`."""
+    return cell.name.rpartition("/")[0]
+
+
+def _specifications(attributes: Iterable[Mapping[Any, Any]]) -> pd.DataFrame:
+    """The specification in the attributes of each file as a row; lists are labels.
+
+    Columns are dotted keys.
+    """
     rows = [
         {
             key: _label(value) if isinstance(value, list) else value
-            for key, value in cell.entries(kind).items()
+            for key, value in flatten_keys(json.loads(attrs["spec"])).items()
         }
-        for cell in cells
+        for attrs in attributes
     ]
     return pd.DataFrame(rows, dtype=object)
 

@@ -5,7 +5,7 @@ Metrics take one `CellResults`, figures and claims take all of a folder as `Resu
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count, islice, takewhile
 from pathlib import Path
@@ -27,15 +27,17 @@ from neuralrace.datasets.image_domains import (
     ImageDomains,
     image_domains,
 )
-from neuralrace.errors import UserError, did_you_mean, shorten
+from neuralrace.errors import UserError, counted, did_you_mean, shorten
 from neuralrace.extensions.model import problem_of
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.routing import Routing
 from neuralrace.results.checksums import to_recompute
-from neuralrace.results.files import read_attributes, read_result
+from neuralrace.results.files import checked, open_lazily, read_attributes, read_result
 
 IDENTIFIER = ["paper", "experiment", "cell"]
 """Parts of a cell's identifier."""
+MOST_ROWS = 16
+"""Rows of the table that results are printed as."""
 
 
 def cell_name(attrs: Mapping[str, Any]) -> str:
@@ -168,6 +170,24 @@ class CellResults:
     def metrics(self) -> xr.Dataset:
         """Metrics of trajectory and theory."""
         return self._read("metrics")
+
+    def dataset(self, kind: FileKind, lazily: bool = False) -> xr.Dataset:
+        """The dataset of a kind, which the cell does not keep if it is not in memory yet.
+
+        Args:
+            kind: kind of file.
+            lazily: whether arrays of the file are read at each use.
+
+        Raises:
+            UserError: the file is missing, damaged, or of another cell or specification.
+        """
+        if kind in vars(self):
+            return vars(self)[kind]
+        if not lazily:
+            return self._read(kind)
+        dataset = open_lazily(checked(self.path(kind)), kind)
+        self._check_identity(dataset.attrs, kind)
+        return dataset
 
     def _read(self, kind: FileKind) -> xr.Dataset:
         names = None if self.variables is None else self.variables.get(kind, ())
@@ -330,11 +350,14 @@ class CellResults:
 
 
 class UnknownCellError(UserError, KeyError):
-    """A name that no cell has; a `KeyError`, which a mapping raises."""
+    """A name that no cell, experiment or paper has; a `KeyError`, which a mapping raises."""
 
 
 class Results(Mapping[str, CellResults]):
     """All cells of a results folder, by identifier `paper/experiment/label`.
+
+    `results["paper/experiment"]` has the cells of an experiment, `results["paper"]` those of a
+    paper, both as `Results`.
 
     Example:
         >>> import neuralrace as nr
@@ -342,7 +365,7 @@ class Results(Mapping[str, CellResults]):
         >>> chosen = results.select(paper="deep_linear", experiment="step_size")
         >>> len(chosen) == chosen.table["training.learning_rate"].nunique()
         True
-        >>> sorted(cell.name for cell in results.cells("exact"))
+        >>> list(results["deep_linear/exact"])
         ['deep_linear/exact/hidden-16', 'deep_linear/exact/hidden-2']
     """
 
@@ -350,35 +373,42 @@ class Results(Mapping[str, CellResults]):
         self._cells = {cell.name: cell for cell in cells}
 
     def __repr__(self) -> str:
-        return f"<Results: {len(self)} cells>\n{self._counts().to_string(index=False)}"
+        counts = self._counts().to_string(index=False, max_rows=MOST_ROWS)
+        return f"<Results: {counted(len(self), 'cell')}>\n{counts}"
 
     def _repr_html_(self) -> str:
-        return f"Results: {len(self)} cells{self._counts().to_html(index=False)}"
+        counts = self._counts().to_html(index=False, max_rows=MOST_ROWS)
+        return f"Results: {counted(len(self), 'cell')}{counts}"
 
     def _counts(self) -> pd.DataFrame:
-        """Number of cells of each experiment, without reading files."""
-        counts = self._identifiers().groupby(IDENTIFIER[:2], sort=False).count()
-        return counts.rename(columns={"cell": "cells"}).reset_index()
+        """Cells of each experiment, or of each paper if there are many; no file is read."""
+        names = self._identifiers()
+        counts = names.groupby(IDENTIFIER[:2], sort=False).count().reset_index()
+        counts = counts.rename(columns={"cell": "cells"})
+        if len(counts) <= MOST_ROWS:
+            return counts
+        papers = counts.groupby("paper", sort=False)
+        return papers.agg(experiments=("cells", "size"), cells=("cells", "sum")).reset_index()
 
     def _identifiers(self) -> pd.DataFrame:
         return pd.DataFrame([name.split("/") for name in self], columns=IDENTIFIER)
 
-    def __getitem__(self, name: str) -> CellResults:
-        """The cell with this identifier.
+    def __getitem__(self, name: str) -> Any:
+        """A cell `paper/experiment/label`; the cells of `paper/experiment` or `paper` as Results.
 
         Raises:
             UnknownCellError: there is none.
         """
         if name in self._cells:
             return self._cells[name]
-        parts = name.strip("/").split("/")
-        selection = dict(zip(IDENTIFIER, parts, strict=False))
-        if any(each.split("/")[: len(parts)] == parts for each in self):
-            arguments = ", ".join(f"{part}={value!r}" for part, value in selection.items())
-            remedy = f"select({arguments}) has its cells"
-        else:
-            remedy = f"{did_you_mean(name, self)}list(results) has the names of all"
-        problem = "is no cell (paper/experiment/label)"
+        above = name.strip("/")
+        chosen = Results(cell for each, cell in self.items() if each.startswith(f"{above}/"))
+        if len(chosen) and above:
+            return chosen
+        levels = (each.split("/")[: above.count("/") + 1] for each in self)
+        known = dict.fromkeys("/".join(level) for level in levels)
+        remedy = f"{did_you_mean(above, known)}list(results) has the names of all"
+        problem = "is no cell (paper/experiment/label), experiment or paper"
         raise UnknownCellError(problem, key="results", value=name, remedy=remedy)
 
     def __iter__(self) -> Iterator[str]:
@@ -438,27 +468,24 @@ class Results(Mapping[str, CellResults]):
     def select(self, **values: Any) -> "Results":
         """The cells with certain values in columns of `table`.
 
-        Dots in keys are written as two underscores:
-        `select(paper="deep_linear", network__activation="linear")`. No file is read to select by
-        paper, experiment and cell.
+        A dot in a key is written as one or two underscores, or as a dot:
+        `select(dataset_name="modes")`, `select(dataset__name="modes")` and
+        `select(**{"dataset.name": "modes"})` are the same. No file is read to select by paper,
+        experiment and cell.
 
         Args:
             **values: value of each column.
 
         Raises:
-            UserError: an unknown column, or a value that no cell has.
+            UserError: an unknown column, a name that stands for several columns, or a value that no
+                cell has.
         """
         if not len(self):
             return self
-        columns = {key.replace("__", "."): _as_in_json(value) for key, value in values.items()}
-        table = self._identifiers() if columns.keys() <= set(IDENTIFIER) else self.table
+        table = self._identifiers() if values.keys() <= set(IDENTIFIER) else self.table
         kept = np.ones(len(self), dtype=bool)
-        for key, value in columns.items():
-            if key not in table:
-                close = did_you_mean(key, table.columns)
-                raise UserError(
-                    "is no column", key=key, remedy=f"{close}there are {', '.join(table.columns)}"
-                )
+        for name, given in values.items():
+            key, value = _column(name, list(table.columns)), _as_in_json(given)
             same = np.array([(entry == value) is True for entry in table[key]])
             if not same.any():
                 known = list(dict.fromkeys(map(str, table[key])))
@@ -474,6 +501,28 @@ class Results(Mapping[str, CellResults]):
         if "table" in vars(self):
             chosen.table = self.table.loc[kept].reset_index(drop=True)
         return chosen
+
+
+def _column(name: str, columns: Sequence[str]) -> str:
+    """The column that an argument of `Results.select` means.
+
+    Raises:
+        UserError: there is none, or more than one.
+    """
+    for dotted in (name, name.replace("__", ".")):
+        if dotted in columns:
+            return dotted
+    found = [column for column in columns if column.replace(".", "_") == name.replace("__", "_")]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        remedy = f"write {' or '.join(each.replace('.', '__') for each in found)}"
+        raise UserError("stands for several columns", key=name, remedy=remedy)
+    key = name.replace("__", ".")
+    # the last part of a key is what people remember
+    near = [each for each in columns if each.rpartition(".")[2] == key.rpartition(".")[2]][:3]
+    close = f"did you mean {' or '.join(near)}? " if near else did_you_mean(key, columns)
+    raise UserError("is no column", key=key, remedy=f"{close}results.table.columns lists all")
 
 
 def _as_in_json(value: Any) -> Any:

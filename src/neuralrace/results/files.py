@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,7 @@ def read_result(
     Raises:
         UserError: the file is missing, unreadable, damaged, or of another kind.
     """
-    path = _checked(path)
+    path = checked(path)
     with _readable(path), _stored(path) as stored:
         _check_size(stored, path)
         dataset = _opened(stored)
@@ -114,11 +114,13 @@ def open_lazily(path: str | os.PathLike[str], kind: FileKind | None = None) -> x
         UserError: the file is unreadable, or of another kind.
     """
     path = Path(path)
-    with _readable(path):
-        with _stored(path) as stored:
-            _check_size(stored, path)
-        dataset = xr.open_dataset(path, cache=False, engine="netcdf4", decode_times=False)
+    with _readable(path), ExitStack() as failed:
+        store = NetCDF4DataStore.open(str(path))
+        failed.callback(store.close)
+        _check_size(store.ds, path)
+        dataset = xr.open_dataset(store, cache=False, decode_times=False)
         check_schema(dataset, path, kind)
+        failed.pop_all()
         return dataset
 
 
@@ -128,14 +130,14 @@ def read_attributes(path: str | os.PathLike[str], kind: FileKind | None = None) 
     Raises:
         UserError: the file is missing, unreadable, damaged, or of another kind.
     """
-    path = _checked(path)
+    path = checked(path)
     with _readable(path), _stored(path) as stored:
         attrs = {name: stored.getncattr(name) for name in stored.ncattrs()}
         check_origin(attrs, stored.variables, path, kind)
     return attrs
 
 
-def _checked(path: str | os.PathLike[str]) -> Path:
+def checked(path: str | os.PathLike[str]) -> Path:
     """The path of a file that exists and has the recorded checksum."""
     path = Path(path)
     try:
@@ -180,14 +182,18 @@ def _check_size(stored: "netCDF4.Dataset", path: Path) -> None:
         # a chunk is unpacked as a whole, and may be larger than the variable
         chunk = math.prod(chunks) if isinstance(chunks, list) else 0
         size += max(math.prod(variable.shape), chunk) * variable.dtype.itemsize
-    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    most = min(MOST_COMPRESSED * path.stat().st_size, installed)
+    most = min(MOST_COMPRESSED * path.stat().st_size, installed_memory())
     if size > most:
         problem = (
             f"says that it holds {size / 1e9:.3g} GB, more than the file or the memory of this "
             f"machine can ({most / 1e9:.3g} GB)"
         )
         raise to_recompute(path, problem, "if the workflow wrote it, ")
+
+
+def installed_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @contextmanager
