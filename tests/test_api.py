@@ -25,7 +25,6 @@ from neuralrace.figures.plot import plot
 from neuralrace.figures.style import GUIDE
 from neuralrace.results.cells import CellResults, Results, cells_of
 from neuralrace.theory import integration, pace
-from neuralrace.theory.modes import deep_half_time, shallow_half_time
 from neuralrace.theory.solutions.problem import Problem
 from neuralrace.workflow import measure, train
 from neuralrace.workflow import solve as solving
@@ -242,14 +241,6 @@ plain = {"steps": 40, "records": 20, "init_scales": [0.1]}
 assert cell == nr.specify(np.eye(4).tolist(), xr.DataArray(Y), hidden=[8], **plain)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_half_times_are_those_of_the_closed_forms():
-    s, d, a0 = np.array([2.0, 1, 0.3]), np.array([0.5, 1, 2]), np.array([1e-4, 0.1, 0.01])
-    np.testing.assert_allclose(pace.half_time(s, d, a0, 2), deep_half_time(s, d, a0), rtol=1e-4)
-    np.testing.assert_allclose(pace.half_time(s, d, a0, 1), shallow_half_time(s, d, a0), rtol=1e-4)
-    assert pace.half_time(s, d, s / d, 2).tolist() == [0, 0, 0]
-    assert np.isinf(pace.half_time(s, d, 0 * s, 3)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
