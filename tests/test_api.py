@@ -15,7 +15,7 @@ import xarray as xr
 
 import neuralrace as nr
 from neuralrace import find_reln, reduce_race, simulate, solve, specify
-from neuralrace.api import simulation
+from neuralrace.api import simulation, specification
 from neuralrace.api.arguments import by_argument
 from neuralrace.api.specification import CELL_NAME as NAME
 from neuralrace.config.cell import Cell
@@ -25,7 +25,6 @@ from neuralrace.figures.plot import plot
 from neuralrace.figures.style import GUIDE
 from neuralrace.results.cells import CellResults, Results, cells_of
 from neuralrace.theory import integration, pace
-from neuralrace.theory.modes import deep_half_time, shallow_half_time
 from neuralrace.theory.solutions.problem import Problem
 from neuralrace.workflow import measure, train
 from neuralrace.workflow import solve as solving
@@ -123,7 +122,7 @@ def test_left_out_lists_solutions_by_the_reason_why_they_do_not_apply(tree):
     assert not names & set(tree["theory"]["solution"].values)
     assert {"aligned_modes", "flow"} <= set(tree["theory"]["solution"].values)
     assert len(reasons) <= 4
-    assert tree.attrs["status"] == "0 of 6 runs diverged"
+    assert tree.attrs["status"].startswith("0 of 6 runs diverged; ")
 
 
 @pytest.mark.parametrize(
@@ -242,14 +241,6 @@ plain = {"steps": 40, "records": 20, "init_scales": [0.1]}
 assert cell == nr.specify(np.eye(4).tolist(), xr.DataArray(Y), hidden=[8], **plain)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_half_times_are_those_of_the_closed_forms():
-    s, d, a0 = np.array([2.0, 1, 0.3]), np.array([0.5, 1, 2]), np.array([1e-4, 0.1, 0.01])
-    np.testing.assert_allclose(pace.half_time(s, d, a0, 2), deep_half_time(s, d, a0), rtol=1e-4)
-    np.testing.assert_allclose(pace.half_time(s, d, a0, 1), shallow_half_time(s, d, a0), rtol=1e-4)
-    assert pace.half_time(s, d, s / d, 2).tolist() == [0, 0, 0]
-    assert np.isinf(pace.half_time(s, d, 0 * s, 3)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -515,9 +506,10 @@ def test_progress_is_printed_to_stderr(capsys):
     simulate(X, Y, hidden=[8], theory=["flow"], **FEW | {"progress": True})
     lines = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"chosen: learning_rate=[\d.e-]+, steps=\d+", lines[0])
-    assert [line.split(",")[0] for line in lines[1:-2] if not line.startswith("step ")] == []
-    assert re.fullmatch(r"trained 2 runs of \d+ steps", lines[-2])
-    assert lines[-1] == "solving flow"
+    assert [line.split(",")[0] for line in lines[1:-3] if not line.startswith("step ")] == []
+    assert re.fullmatch(r"trained 2 runs of \d+ steps", lines[-3])
+    assert lines[-2] == "solving flow"
+    assert lines[-1].startswith("0 of 2 runs diverged; ")
 
 
 def test_diverged_runs_are_refused_before_theory_is_solved(monkeypatch):
@@ -564,6 +556,97 @@ def test_cost_of_long_training_is_printed_before_it_begins(monkeypatch, capsys):
     with pytest.raises(KeyboardInterrupt):
         simulate(X, Y, steps=20, **options)
     assert capsys.readouterr().err == ""
+
+
+SHARE = r"\d[\d.e-]*"
+
+
+def test_steps_that_cannot_be_afforded_are_announced_before_training(monkeypatch, capsys):
+    x, y = np.diag([1, 0.02, 0.02]), np.ones((3, 1))
+    monkeypatch.setattr(specification, "MOST_SECONDS", 0.5)
+    options = FEW | {"hidden": [4], "theory": None, "progress": True}
+    tree = simulate(x, y, **options)
+    lines = capsys.readouterr().err.splitlines()
+    steps = int(re.search(r"steps=(\d+)", lines[0])[1])
+    needed = re.match(r"learning this task takes about (\S+) steps, about .* on one core", lines[1])
+    assert float(needed[1]) > 2 * steps
+    assert lines[2] == "the condition number of the inputs is 2.5e+03: standardise or whiten x"
+    assert lines[3] == (
+        f"training stops after {steps} steps; for more, give steps or a larger learning_rate"
+    )
+    trained = next(n for n, line in enumerate(lines) if line.startswith("trained "))
+    assert trained > 3
+    assert lines[-1] == tree.attrs["status"]
+    assert re.fullmatch(
+        rf"0 of 2 runs diverged; final loss / initial loss: {SHARE} or less "
+        r"\(best linear map: 0\); training stopped early, "
+        rf"learning takes about {re.escape(needed[1])} steps",
+        lines[-1],
+    )
+    # not where the steps were given, nor where they suffice
+    monkeypatch.undo()
+    for given in ({"steps": 100}, {"learning_rate": 0.02}):
+        status = simulate(x, y, **options | given).attrs["status"]
+        assert status.endswith("(best linear map: 0)")
+        assert "learning this task" not in capsys.readouterr().err
+
+
+def test_ill_conditioned_inputs_are_learned_to_the_end():
+    rng = np.random.default_rng(0)
+    white = np.linalg.qr(rng.normal(size=(40, 2)))[0] * np.sqrt(40)
+    mixed = {
+        "correlated": white @ np.array([[1, 0.99], [0, 0.14]]),
+        "unscaled": white * [1, 0.1],
+        "not centred": np.hstack([white + 3, np.ones((40, 1))]),
+    }
+    for name, x in mixed.items():
+        tree = simulate(x, white.sum(1, keepdims=True), hidden=[4], theory=None, **FEW)
+        loss = tree["trajectory"]["loss"]
+        end = float((loss.isel(time=-1) / loss.isel(time=0)).max())
+        assert end < 2 * pace.TOLERANCE, name
+        printed = re.search(rf": ({SHARE}) or less \(best linear map: 0\)$", tree.attrs["status"])
+        assert float(printed[1]) == pytest.approx(end, rel=0.1), name
+
+
+def test_status_tells_the_best_that_the_network_could_reach():
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(40, 3)), rng.normal(size=(40, 3))
+    y = x @ np.diag([3.0, 2, 1]) + noise
+    gates = (rng.random((2, 40)) < 0.7) | (np.arange(40) % 2 == [[0], [1]])
+    both = np.hstack([x * gate[:, None] for gate in gates])
+    u, s, vt = np.linalg.svd(x @ np.linalg.lstsq(x, y)[0], full_matrices=False)
+    best = {
+        "best linear map": ({"hidden": [8]}, x @ np.linalg.lstsq(x, y)[0]),
+        "best linear map of rank 2": ({"hidden": [2]}, (u[:, :2] * s[:2]) @ vt[:2]),
+        "best gated linear map": (
+            {"hidden": [8], "gates": gates.astype(float)},
+            both @ np.linalg.lstsq(both, y)[0],
+        ),
+    }
+    few = FEW | {"steps": 20, "learning_rate": 0.01, "seeds": 1, "theory": None}
+    for name, (options, outputs) in best.items():
+        tree = simulate(x, y, **few | options)
+        start = float(tree["trajectory"]["loss"].isel(time=0).squeeze())
+        expected = ((y - outputs) ** 2).sum() / 80 / start
+        printed = re.fullmatch(
+            rf"0 of 1 runs diverged; final loss / initial loss: {SHARE} \({name}: ({SHARE})\)",
+            tree.attrs["status"],
+        )
+        assert float(printed[1]) == pytest.approx(expected, rel=0.05)
+    onehot = {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
+    for tree in (
+        simulate(x, y, hidden=[8], activation="relu", **few),
+        simulate(x, y, hidden=[2], gates=gates.astype(float), **few),
+        simulate(X, X, hidden=[8], **few | onehot),
+    ):
+        status = tree.attrs["status"]
+        assert re.fullmatch(rf"0 of 1 runs diverged; final loss / initial loss: {SHARE}", status)
+
+
+def test_status_tells_that_learning_takes_longer_than_estimated(monkeypatch):
+    monkeypatch.setattr(pace, "learning_time", lambda _: 0.1)
+    status = simulate(X, Y, hidden=[8], theory=None, **FEW).attrs["status"]
+    assert status.endswith("; give more steps or a smaller learning_rate")
 
 
 def test_time_to_draw_many_seeds_is_printed_first(monkeypatch, capsys):

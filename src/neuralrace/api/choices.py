@@ -1,6 +1,7 @@
 """Choices for absent arguments: init scale, learning rate, steps, records and observables."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -19,9 +20,32 @@ CHOSEN = ("init_scales", "learning_rate", "steps")
 OBSERVED = {"mode_strength": "linear", "pair_error": ""}
 """Observables that are recorded by default, with requirements in addition to their own."""
 MOST_STEPS = 10**10
-"""Most steps that theory chooses: these would take days."""
+"""Most steps that theory chooses, which would take days. If learning takes more although inputs are
+well-conditioned, the initial weights or the network are unsuitable."""
+MOST_SECONDS = 300.0
+"""Estimated core-seconds of the longest training that theory chooses."""
+ILL_CONDITIONED = 10.0
+"""Condition number of <x x^T> above which slow learning is ascribed to the inputs."""
 LEAST_SHARE = 4
 """At least one in so many of the requested records is kept."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What it takes to learn a task.
+
+    Attributes:
+        steps: gradient steps.
+        condition: condition number of <x x^T>.
+    """
+
+    steps: float
+    condition: float
+
+    @property
+    def ill_conditioned(self) -> bool:
+        """Whether slow learning is due to the inputs."""
+        return self.condition > ILL_CONDITIONED
 
 
 def default_observables(cell: Cell, metrics: Any) -> list[str]:
@@ -90,24 +114,19 @@ def check_choosable(cell: Cell, absent: Sequence[str], network: Any) -> None:
 def small_scale(cell: Cell) -> float:
     """The init scale that theory chooses, for a cell with init scale 1."""
     problem = Problem(cell, np.arange(1))
-    return float(f"{pace.small_scale(problem.data, _pathways(problem)):.2g}")
+    pathways = _pathways(problem)
+    maps = pace.learned_maps(problem.data, pathways)
+    return float(f"{pace.small_scale(pace.relevant_modes(maps, pathways)):.2g}")
 
 
-def learning_rate_and_steps(
-    cell: Cell, learning_rate: float | None, steps: int | None
-) -> tuple[float, int]:
-    """Learning rate and steps, chosen by theory if they are None.
-
-    Args:
-        cell: specification whose `training.steps` is the number of records.
-        learning_rate: step size, also of `cell` if it is not None.
-        steps: gradient steps.
+def fine_rate(cell: Cell) -> float:
+    """The learning rate that theory chooses, for a cell with learning rate 1.
 
     Raises:
-        UserError: the network is so deep that no rate or no number of steps is in range.
+        UserError: the network is so deep that no rate is in range.
     """
     problem = Problem(cell, np.arange(1))
-    data, weights, records = problem.data, problem.weights, cell.training.steps
+    weights = problem.weights
     gated = not unmet(cell, "given_gates")
     levels = problem.wiring.architecture.levels if gated else range(len(weights))
     norms = [np.linalg.norm(w, 2, axis=(-2, -1)) for w in weights]
@@ -115,29 +134,40 @@ def learning_rate_and_steps(
         np.stack([norm for norm, at in zip(norms, levels, strict=True) if at == level], axis=-1)
         for level in range(max(levels) + 1)
     ]
-    unit = cell.training.flow_step(len(data.x))
+    maps = pace.learned_maps(problem.data, _pathways(problem))
     with np.errstate(over="ignore"):  # of very deep networks
-        if learning_rate is None:
-            learning_rate = float(f"{pace.flow_step(data, layers) / unit:.2g}")
-            if not learning_rate:
-                raise UserError(
-                    "is missing, and by theory no number is small enough for these initial weights",
-                    key="learning_rate",
-                    remedy="give it, or use smaller init_scales or fewer hidden layers",
-                )
-        else:
-            unit /= cell.training.learning_rate
-        if steps is None:
-            needed = pace.learning_time(data, _pathways(problem)) / (unit * learning_rate)
-            if needed > MOST_STEPS:
-                raise UserError(
-                    f"is missing, and by theory learning takes {needed:.2g} steps from these "
-                    "initial weights",
-                    key="steps",
-                    remedy="give it, or use larger init_scales or fewer hidden layers",
-                )
-            steps = ceil(needed / records) * records
-    return learning_rate, steps
+        step = pace.flow_step(problem.data, layers, maps)
+    rate = float(f"{step / problem.flow_step:.2g}")
+    if not rate:
+        raise UserError(
+            "is missing, and by theory no number is small enough for these initial weights",
+            key="learning_rate",
+            remedy="give it, or use smaller init_scales or fewer hidden layers",
+        )
+    return rate
+
+
+def needed_steps(cell: Cell) -> Needed:
+    """Gradient steps until the slowest mode is learned, by theory.
+
+    Raises:
+        UserError: the initial weights are so small, or the network so deep, that no number of
+            steps is in range.
+    """
+    problem = Problem(cell, np.arange(1))
+    pathways = _pathways(problem)
+    maps = pace.learned_maps(problem.data, pathways)
+    with np.errstate(over="ignore"):  # of very deep networks
+        time = pace.learning_time(pace.relevant_modes(maps, pathways))
+    needed = Needed(time / problem.flow_step, max(each.condition for each in maps))
+    if needed.steps > MOST_STEPS and not needed.ill_conditioned:
+        raise UserError(
+            f"is missing, and by theory learning takes {needed.steps:.2g} steps from these initial "
+            "weights",
+            key="steps",
+            remedy="give it, or use larger init_scales or fewer hidden layers",
+        )
+    return needed
 
 
 def _pathways(problem: Problem) -> list[pace.Pathway]:

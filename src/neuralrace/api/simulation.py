@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.api.arguments import checked_arguments, reason_by_argument, refuse_unknown
-from neuralrace.api.choices import CHOSEN, default_observables
+from neuralrace.api.choices import CHOSEN, Needed, default_observables, needed_steps
+from neuralrace.api.outcome import count_diverged, describe_outcome
 from neuralrace.api.specification import (
     CELL_NAME,
     EXPERIMENT,
@@ -87,10 +88,12 @@ def simulate(
         A tree with up to three datasets. `trajectory` holds the loss and other recorded variables,
         with dimensions (init_scale, seed, time, ...). `theory` holds their predictions by each
         `solution`; it is absent if nothing was solved. `metrics` holds the metrics. Attributes:
-        `status`, the number of diverged runs; `left_out`, a line for each reason why solutions for
-        such networks do not apply, empty when `theory` was given; `spec`, the specification as
-        JSON, which gives the same numbers in the workflow. With `sweep`, a tree of such trees, by
-        labels such as "hidden-8_learning_rate-0.1".
+        `status`, how many runs diverged, and how low the loss of the others became compared with
+        the best that the network could reach, where this is known; `left_out`, a line for each
+        reason why solutions for such networks do not apply, empty when `theory` was given; `spec`,
+        the specification as JSON, which gives the same numbers in the workflow. With `sweep`, a
+        tree of such trees, by labels such as "hidden-8_learning_rate-0.1"; its `status` counts the
+        runs of all.
 
     Raises:
         UserError: as `specify`; an invalid sweep; or training, theory or a metric fails for this
@@ -104,7 +107,7 @@ def simulate(
         >>> learned = tree["trajectory"]["mode_strength"].isel(init_scale=0, time=-1)
         >>> learned.mean("seed").values.round(1).tolist()
         [4.0, 3.0, 2.0, 1.0]
-        >>> tree.attrs["status"]
+        >>> tree.attrs["status"].split(";")[0]
         '0 of 3 runs diverged'
         >>> figure = nr.plot(tree)
     """
@@ -121,7 +124,10 @@ def simulate(
             trees[label], status = _simulated(f"{PAPER}/{EXPERIMENT}/{label}", each, report)
             diverged, runs = diverged + int((status >= 0).sum()), runs + status.size
     tree = xr.DataTree(name=f"{PAPER}.{EXPERIMENT}", children=trees)
-    tree.attrs = {"status": _status(diverged, runs), "sweep": json.dumps(plain_arguments(**sweep))}
+    tree.attrs = {
+        "status": count_diverged(diverged, runs),
+        "sweep": json.dumps(plain_arguments(**sweep)),
+    }
     return tree
 
 
@@ -154,11 +160,26 @@ def _report_cost(cells: Sequence[Cell], report: Callable[..., None]) -> None:
         report(f"{what}: {_duration(seconds)} on one core, {memory}", True)
 
 
+def _report_shortage(cell: Cell, needed: Needed, report: Callable[..., None]) -> None:
+    """Says what learning would take, why, and what helps."""
+    steps = cell.training.steps
+    whole = _duration(estimate_cost(cell).train * needed.steps / steps)
+    report(f"learning this task takes about {needed.steps:.2g} steps, {whole} on one core", True)
+    if needed.ill_conditioned:
+        number = f"{needed.condition:.2g}"
+        report(f"the condition number of the inputs is {number}: standardise or whiten x", True)
+    report(
+        f"training stops after {steps} steps; for more, give steps or a larger learning_rate", True
+    )
+
+
 def _simulated(
     name: str, arguments: Mapping[str, Any], report: Callable[..., None]
 ) -> tuple[xr.DataTree, np.ndarray]:
     """The tree of a cell, and the step at which each run diverged, or -1."""
     planned = _planned(report=report, **arguments)
+    if planned.needed is not None and planned.needed.steps > planned.cell.training.steps:
+        _report_shortage(planned.cell, planned.needed, report)
     _report_cost([planned.cell], report)
     trained = train(planned.cell.only(Ensemble), report=report)
     diverged_at = trained.diverged_at
@@ -177,22 +198,25 @@ def _simulated(
     datasets["metrics"] = metrics_dataset(results, in_memory=True)
     origin = {key: datasets["trajectory"].attrs[key] for key in ORIGIN}
     versions = [v for dataset in datasets.values() for v in dataset.attrs["versions"].split(", ")]
+    status = describe_outcome(
+        cell,
+        datasets["trajectory"]["loss"],
+        diverged_at,
+        None if planned.needed is None else planned.needed.steps,
+    )
+    report(status, True)
     for dataset in datasets.values():  # a notebook would show the specification in full for each
         dataset.attrs = {}
     tree = xr.DataTree.from_dict(datasets, name=name.replace("/", "."))
     # at least ten attributes, which a notebook folds away
     tree.attrs = {
-        "status": _status(int((diverged_at >= 0).sum()), diverged_at.size),
+        "status": status,
         "left_out": left_out,
         **origin,
         "versions": ", ".join(dict.fromkeys(versions)),
         "spec": cell.canonical(),
     }
     return tree, diverged_at
-
-
-def _status(diverged: int, runs: int) -> str:
-    return f"{diverged} of {runs} runs diverged"
 
 
 @checked_arguments(specify)
@@ -259,6 +283,7 @@ class _Planned:
         network: the argument of that name.
         automatic: whether a solution that fails is left out.
         left_out: names of other solutions of such networks, by the reason why they do not apply.
+        needed: what it takes to learn the task, if theory chose the steps.
     """
 
     cell: Cell
@@ -266,6 +291,7 @@ class _Planned:
     network: Any
     automatic: bool
     left_out: Mapping[str, Sequence[str]]
+    needed: Needed | None
 
 
 def _planned(
@@ -316,7 +342,8 @@ def _planned(
         complete: dict[str, Any] = {**options, **chosen, "theory": [*theory]}
         return specify(x, y, **complete)
 
-    return _Planned(build(names), build, network, automatic, left_out)
+    needed = needed_steps(cell) if options.get("steps") is None else None
+    return _Planned(build(names), build, network, automatic, left_out, needed)
 
 
 def _solved(planned: _Planned, report: Callable[..., None]) -> tuple[Cell, dict[str, Arrays], str]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,17 @@ import numpy as np
 from neuralrace.api.arguments import by_argument, checked_arguments, finite_matrix
 from neuralrace.api.choices import (
     CHOSEN,
+    MOST_SECONDS,
+    MOST_STEPS,
     check_choosable,
     default_observables,
+    fine_rate,
     fitting_records,
-    learning_rate_and_steps,
+    needed_steps,
     small_scale,
 )
 from neuralrace.config.cell import Cell
+from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import read_plan
 from neuralrace.errors import UserError
 
@@ -83,7 +88,8 @@ def specify(
         learning_rate: step size. When absent, theory chooses it (`theory.pace.flow_step`): steps
             change no rate of learning by more than 1%.
         steps: gradient steps. When absent, theory chooses them (`theory.pace.learning_time`): the
-            slowest mode comes within 1% of its final strength at the smallest init scale.
+            slowest mode comes within 1% of its final strength at the smallest init scale; or as
+            many as take about five minutes (`choices.MOST_SECONDS`).
         records: largest number of entries of the time axis after its first. It is reduced, to at
             least a quarter, until it divides `steps` and is a multiple of `snapshots`.
         snapshots: the same for large variables: weights and outputs.
@@ -135,10 +141,18 @@ def specify(
         if init_scales is None:
             specification["init_scales"] = [small_scale(cell)]
             cell = _validated(specification)
-        if learning_rate is None or steps is None:
-            rate, steps = learning_rate_and_steps(cell, learning_rate, steps)
-            training["learning_rate"], training["steps"] = rate, steps
-            record["every"] = steps // records
+        if learning_rate is None:
+            training["learning_rate"] = fine_rate(cell)
+            cell = _validated(specification | plain_arguments(training=training))
+        if steps is None:
+            needed = min(needed_steps(cell).steps, MOST_STEPS)
+            record["every"] = ceil(needed / records)
+            training["steps"] = record["every"] * records
+            cell = _validated(specification | plain_arguments(training=training, record=record))
+            affordable = MOST_SECONDS / estimate_cost(cell).train
+            if affordable < 1:
+                record["every"] = max(1, int(affordable * record["every"]))
+                training["steps"] = record["every"] * records
         record["observables"] = (
             default_observables(cell, metrics) if observables is None else observables
         )
