@@ -67,7 +67,8 @@ def _note_jax() -> None:
         _jax_process = os.getpid()
 
 
-os.register_at_fork(before=_note_jax)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(before=_note_jax)
 
 
 def refuse_forked_jax() -> None:

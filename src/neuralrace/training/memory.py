@@ -123,7 +123,11 @@ def _gigabytes(size: int | float) -> str:
 
 def total_memory() -> int:
     """Bytes of memory of this machine, in use or not."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    import psutil  # for Windows; planning does without
+
+    return psutil.virtual_memory().total
 
 
 def available_on_device(device: Any) -> int | None:
