@@ -6,6 +6,7 @@
 - `theories` lists them, what they assume, and which apply to your network.
 - `open_results` opens the results of the workflow; `open_tree`, `combine`, `to_frame` and
   `claims_table` are for analyses with xarray and pandas.
+- `UserError` is raised about arguments, configurations and files.
 
 Each subpackage is about one concept: datasets, networks, training, theory, results, metrics,
 claims, figures.
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from neuralrace.api.specification import specify
     from neuralrace.api.theories import theories
     from neuralrace.claims.table import claims_table
+    from neuralrace.errors import UserError
     from neuralrace.figures.plot import plot
     from neuralrace.results.analysis import combine, open_tree, to_frame
     from neuralrace.results.cells import open_results
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
+    "UserError": "errors",
     "benchmark": "api.benchmark",
     "claims_table": "claims.table",
     "combine": "results.analysis",
@@ -63,6 +66,7 @@ _SUBPACKAGES = (
     "training",
 )
 __all__ = [
+    "UserError",
     "__version__",
     "benchmark",
     "claims_table",
@@ -107,4 +111,4 @@ def _imported(module: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBPACKAGES})
+    return sorted([*__all__, *_SUBPACKAGES])

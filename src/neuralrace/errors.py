@@ -22,6 +22,14 @@ class UserError(ValueError):
         key: dotted key of a configuration, or name of an argument.
         value: the value as it is shown; empty where there is none.
         remedy: what to do, in the imperative.
+
+    Example:
+        >>> import neuralrace as nr
+        >>> try:
+        ...     nr.specify("hierarchy", hidden=[0])
+        ... except nr.UserError as error:
+        ...     print(error)
+        hidden.0: 0: must be greater than 0
     """
 
     def __init__(

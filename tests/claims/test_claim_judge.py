@@ -118,6 +118,27 @@ def test_slope(work, power, expected):
     assert row.interval == pytest.approx(confidence_interval(power + noise, "mean"), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("values", "changes", "low", "high"),
+    [
+        ([1.0, 1.0, 0.97], {}, None, 1.0),
+        ([0.0, 0.0, 0.03], {}, 0.0, None),
+        ([1.0, 1.0, 0.97], {"metric": "other"}, None, None),
+        ([0.0, 0.0, 0.03], {"minus": {"cells": "*/main", "metric": "other"}}, None, None),
+    ],
+)
+def test_intervals_of_shares_lie_from_0_to_1(work, values, changes, low, high):
+    zeros = np.zeros(3) if "minus" in changes else np.array(values)
+    arrays = {"localised_share": (("seed",), np.array(values)), "other": (("seed",), zeros)}
+    work.metrics("deep_linear/e/main", None, **arrays, seed=("seed", np.arange(3)))
+    of = measure(metric="localised_share") | changes
+    (row,) = work.judge(claim(value=0.5, tolerance=0.6, measure=of))
+    whole = confidence_interval(np.array(values), "mean")
+    assert whole[0] < 0 or whole[1] > 1
+    ends = [end if cut is None else cut for end, cut in zip(whole, (low, high), strict=True)]
+    assert row.interval == pytest.approx(ends, rel=1e-12)
+
+
 ORDERED = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [2.5, 2.7, 2.3]])
 
 

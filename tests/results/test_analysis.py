@@ -213,7 +213,7 @@ def test_several_experiments_are_a_tree_of_their_datasets(folder):
 @pytest.mark.parametrize("name", ["deep_linear", "deep_linear/step_size"])
 def test_too_large_combinations_are_refused_before_they_are_joined(folder, monkeypatch, name):
     monkeypatch.setattr(analysis, "LARGEST_TREE", 100)
-    monkeypatch.setattr(analysis, "installed_memory", lambda: 200)
+    monkeypatch.setattr(analysis, "total_memory", lambda: 200)
     monkeypatch.setattr(xr, "concat", None)
     size = r"takes \S+ GB of memory or more, and \S+ GB are left; select fewer cells"
     with pytest.raises(UserError, match=rf"cells: deep_linear/\w+ {size}"):

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralrace.errors import UserError
-from neuralrace.results import lock as locking
 from neuralrace.results.atomic import _temporary, remove_temporaries, replacing, write_text
 from neuralrace.results.checksums import Checksums, checksum_path, file_sha256
 from neuralrace.results.lock import LOCK, locked
@@ -70,7 +69,7 @@ def test_file_system_without_locks_is_reported(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError("no locks here")
 
-    monkeypatch.setattr(locking.fcntl, "flock", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     with locked(tmp_path) as alone, locked(tmp_path):
         assert not alone
 

@@ -105,12 +105,12 @@ def test_one_process_runs_one_job_after_the_other(speed):
 
 def test_an_idle_worker_is_kept_while_there_are_processors(speed, monkeypatch):
     before = processes()
-    monkeypatch.setattr(pool.os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(pool, "usable_cores", lambda: 3)
     speed()
     kept = processes() - before
     speed(threads=2)
     assert kept < processes() - before
-    monkeypatch.setattr(pool.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(pool, "usable_cores", lambda: 1)
     speed(threads=3)
     assert len(processes() - before) == 1
 

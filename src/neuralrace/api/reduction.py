@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.api.arguments import checked_arguments
-from neuralrace.api.specification import python_errors, specify
+from neuralrace.api.specification import Named, python_errors, specify
 from neuralrace.results.axes import record_steps
 from neuralrace.theory.reduction import aligned_strengths, reduction_flow, reduction_loss
 from neuralrace.theory.solutions.gated import ALIGNED
@@ -15,14 +15,18 @@ from neuralrace.training.environment import warn_of_environment
 
 
 @checked_arguments(specify)
-def reduce_race(x: Any, y: Any = None, **options: Any) -> xr.Dataset:
+def reduce_race(
+    x: Any, y: Any = None, *, init: Named = "aligned", seeds: int = 1, **options: Any
+) -> xr.Dataset:
     """The neural race reduction of a network with given gates: a number for each edge and mode.
 
-    When absent, `init` is "aligned", so that init scales are strengths of edges, and `seeds` is 1.
+    With aligned initial weights, init scales are strengths of edges.
 
     Args:
         x: as in `specify`.
         y: as in `specify`.
+        init: as in `specify`.
+        seeds: as in `specify`.
         **options: all other arguments of `specify`.
 
     Returns:
@@ -58,7 +62,7 @@ def reduce_race(x: Any, y: Any = None, **options: Any) -> xr.Dataset:
         [3.0, 1.0]
     """
     warn_of_environment()
-    options = {"init": "aligned", "seeds": 1} | options | {"theory": ["reduction"]}
+    options |= {"init": init, "seeds": seeds, "theory": ["reduction"]}
     cell = specify(x, y, **options)
     with python_errors(options.get("network")):
         problem = Problem(cell, record_steps(cell)[0])

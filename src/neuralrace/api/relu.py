@@ -11,17 +11,26 @@ from neuralrace.training.environment import warn_of_environment
 
 @checked_arguments(specify)
 def find_reln(
-    x: Any, y: Any = None, *, pathways: int, controls: bool = True, **options: Any
+    x: Any,
+    y: Any = None,
+    *,
+    pathways: int,
+    controls: bool = True,
+    activation: str = "relu",
+    snapshots: int = 20,
+    **options: Any,
 ) -> find.Reln:
     """Finds the rectified linear network that imitates ReLU networks; see `reln.find.find_reln`.
 
-    When absent, `activation` is "relu" and `snapshots` is 20. There must be one init scale.
+    There must be one init scale.
 
     Args:
         x: as in `specify`.
         y: as in `specify`.
         pathways: number of pathways to find, a positive whole number.
         controls: whether to repeat this with the gates at the start only and at the end only.
+        activation: as in `specify`.
+        snapshots: as in `specify`.
         **options: all other arguments of `specify`.
 
     Returns:
@@ -44,9 +53,8 @@ def find_reln(
     """
     warn_of_environment()
     check_positive_whole("pathways", pathways)
-    if not {"network", "gates"} & options.keys():
-        options = {"activation": "relu"} | options
-    options = {"snapshots": 20} | options
-    cell = specify(x, y, **options)
+    if activation != "relu" or not {"network", "gates"} & options.keys():  # which replace it
+        options["activation"] = activation
+    cell = specify(x, y, snapshots=snapshots, **options)
     with python_errors(options.get("network")):
         return find.find_reln(cell.only(Ensemble), pathways, cell.record.snapshots, controls)

@@ -397,7 +397,7 @@ def judge(statement: Statement, results: Results) -> dict[str, Any]:
     metrics = {name: tuple(matching_cells(each, list(results))) for name, each in globs.items()}
     cells = sorted({cell for names in metrics.values() for cell in names})
     return {
-        **outcome_of(statement, samples),
+        **outcome_of(statement, statement.levels, samples),
         "seeds": samples.shape[1],
         "undefined_seeds": int((~np.isfinite(samples)).any(axis=0).sum()),
         "evidence": tuple(results[cell].path("metrics").as_posix() for cell in cells),
@@ -414,11 +414,11 @@ def judge_alternative(
         UserError: a measure that cannot be evaluated.
     """
     if alternative.value is not None:
-        samples = np.array([[alternative.value]])
+        levels, samples = (), np.array([[alternative.value]])
     else:
         levels = alternative.levels(statement)
         samples = samples_of(levels, results, shuffled=alternative.shuffled)
-    outcome = outcome_of(statement, samples)
+    outcome = outcome_of(statement, levels, samples)
     return JudgedAlternative(
         name=alternative.name,
         measured=outcome.get("measured"),

@@ -171,7 +171,8 @@ def _elsewhere(
             if place.own:
                 points.append(_point(value, own, own=True))
                 continue
-            outcome = outcome_of(statement, samples_of(place.levels(statement), results))
+            levels = place.levels(statement)
+            outcome = outcome_of(statement, levels, samples_of(levels, results))
             decides = _counts(premises.get(setting), place.value, ours)
             points.append(_point(value, outcome, decides=decides))
         yield Range(setting=setting, points=tuple(points))
@@ -197,7 +198,7 @@ def _of_criteria(statement: Statement, own: Mapping[str, Any], results: Results)
                 continue
             read: Number = number.model_copy(update={"value": value})
             other = statement.model_copy(update={key: read})
-            outcome = outcome_of(other, samples)
+            outcome = outcome_of(other, statement.levels, samples)
             lost = own["verdict"] == "holds" and outcome["verdict"] != "holds"
             points.append(_point(f"{value:.2g}", outcome, decides=not lost))
         yield Range(setting=f"“{name}”", points=tuple(points))

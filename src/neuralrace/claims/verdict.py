@@ -11,6 +11,7 @@ from scipy import stats
 
 from neuralrace.claims.measure import paired, per_seed
 from neuralrace.claims.spec import Kind, Measure, OverSeeds, Relation, Statement
+from neuralrace.extensions.registry import METRICS
 from neuralrace.results.cells import Results
 
 CONFIDENCE = 0.95
@@ -76,8 +77,29 @@ def samples_of(
     return np.stack([np.atleast_1d(value.values) for value in xr.broadcast(*values)])
 
 
-def outcome_of(statement: Statement, samples: Float[np.ndarray, "step seed"]) -> dict[str, Any]:
-    """Verdict, measured value and interval."""
+def are_shares(levels: Sequence[Measure]) -> bool:
+    """Whether a measured value is a share, from 0 to 1, and no difference, ratio or slope."""
+    if len(levels) != 1:
+        return False
+    (measure,) = levels
+    if measure.minus or measure.over or measure.fit or measure.crossing:
+        return False
+    return any(measure.metric in entry.declaration.shares.split() for entry in METRICS.values())
+
+
+def outcome_of(
+    statement: Statement, levels: Sequence[Measure], samples: Float[np.ndarray, "step seed"]
+) -> dict[str, Any]:
+    """Verdict, measured value and interval.
+
+    Student's interval of a share may reach beyond 0 or 1. The true mean does not, so that the part
+    from 0 to 1 covers it as often.
+
+    Args:
+        statement: says what is expected.
+        levels: what was measured; none for a number.
+        samples: the measured values.
+    """
     if statement.expected is None or statement.tolerance is None:
         raise ValueError(f"{statement.id}: a statement that is not assessed cannot be judged")
     if not np.isfinite(samples).all():
@@ -95,6 +117,8 @@ def outcome_of(statement: Statement, samples: Float[np.ndarray, "step seed"]) ->
         decisive = measured, measured
     else:
         measured = float(np.median(sample) if statistic == "median" else np.mean(sample))
+        if are_shares(levels):
+            interval = max(interval[0], 0.0), min(interval[1], 1.0)
         decisive = interval
     if low <= decisive[0] and decisive[1] <= high:
         verdict = "holds"

@@ -108,14 +108,23 @@ def completion(*kinds: str) -> Callable[..., list[CompletionItem]]:
 
 
 def core_count(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Checks the value of --cores: a whole number above 0, `all`, or None without the option.
+    """The value of --cores, with a number in place of `all`; None without the option.
+
+    Snakemake's own `all` does not know what a container may use.
 
     Raises:
         UserError: another value.
     """
     if value not in (None, "all") and not re.fullmatch("0*[1-9][0-9]*", value):
         raise UserError("give a whole number above 0, or all", key="--cores", value=value)
-    return value
+    return all_cores() if value == "all" else value
+
+
+def all_cores() -> str:
+    """Value of --cores for all processors that this process may use."""
+    from neuralrace.training.processors import usable_cores
+
+    return str(usable_cores())
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -621,7 +630,7 @@ def _snakemake(
     _plan({**own.files, **files, "command line": options})
     arguments = ["--snakefile", str(root() / "Snakefile"), "--workflow-profile", str(folder)]
     arguments += ["--dry-run"] if dry_run else []
-    arguments += ["--cores", cores or "all"] if cores or profile is None else []
+    arguments += ["--cores", cores or all_cores()] if cores or profile is None else []
     values = {"settings": list(map(str, settings)), **options}
     # JSON, as Snakemake parses values as YAML; with blanks around, as it strips outer quotes
     pairs = (f"{key}= {json.dumps(value, ensure_ascii=False)} " for key, value in values.items())

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import ErrorDetails
 
 from neuralrace.errors import shorten
+from neuralrace.extensions.representation import shown
 from neuralrace.extensions.source import attributes
 
 Positive = Annotated[int, Field(gt=0)]
@@ -97,6 +98,10 @@ class ConfigModel(BaseModel):
     example: ClassVar[Mapping[str, Any]] = {}
     """Parameters of a small instance, if some have no default. The manual shows them, and
     `neuralrace.testing` uses them."""
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        # a table from Python holds all its numbers
+        return ((name, shown(value)) for name, value in super().__repr_args__())
 
     def canonical(self) -> str:
         """Canonical JSON: compact, with keys in order of definition."""

@@ -125,6 +125,8 @@ class Metric(OfOneTask):
     """Required observables."""
     solutions: str = ""
     """Required solutions; `*` requires any solution, and `*loss` one that gives this variable."""
+    shares: str = ""
+    """Variables that are shares of units, from 0 to 1, as are confidence intervals of them."""
     trains: bool = False
     """Whether it trains other networks for comparison."""
 

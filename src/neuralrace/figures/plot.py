@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import xarray as xr
@@ -22,6 +22,8 @@ from neuralrace.results.cells import CellResults, Results, cells_of
 from neuralrace.theory.integration import INTEGRATED
 from neuralrace.theory.modes import final_strength
 
+Clock = Literal["steps", "epochs", "flow"]
+"""What a time axis counts."""
 PAIRS = ("trained_error", "untrained_error")
 LINES = {"task_loss": "task", "mode_strength": "mode", "layer_norm": "layer"}
 """Variables with a panel for each init scale, and the axis that has a line for each entry."""
@@ -48,9 +50,12 @@ ENDS = (
 
 
 def plot(
-    results: xr.DataTree | Results | CellResults, ax: Axes | None = None, theory: str | None = None
+    results: xr.DataTree | Results | CellResults,
+    ax: Axes | None = None,
+    theory: str | None = None,
+    time: Clock | None = None,
 ) -> Figure:
-    """Draws the loss over time, and all else that was recorded of these.
+    """Draws the loss over time, and everything else that was recorded over time.
 
     - mode strengths. A grey line and a number at its end are the strength that theory predicts for
       the end of training. For uncorrelated inputs of variance 1 this is the singular value of the
@@ -69,13 +74,18 @@ def plot(
         ax: axes for the loss of one cell alone; when absent, a new figure shows everything.
         theory: the solution to draw. When absent, the gradient flow of all weights if it was
             solved, and otherwise all solutions but baselines.
+        time: the time axis: "steps" or "epochs" of training, or gradient-flow time, "flow", which
+            makes different learning rates comparable. When absent, epochs for full batches, and
+            steps for others.
 
     Returns:
-        The figure, which a notebook displays; the figure of `ax` if `ax` is passed.
+        The figure, which a notebook displays, and whose `savefig` embeds TrueType fonts, as
+        journals require; the figure of `ax` if `ax` is passed.
 
     Raises:
-        UserError: results of too many cells or none, an `ax` that is not axes, or a solution that
-            was not solved.
+        UserError: results of too many cells or none, an `ax` that is not axes, a solution that was
+            not solved, or a time that the training does not have: epochs of fresh samples, or
+            gradient-flow time of Adam.
 
     Example:
         >>> import neuralrace as nr
@@ -89,12 +99,14 @@ def plot(
         raise UserError(
             f"{type(ax).__name__}: give axes of matplotlib, as plt.subplots() does", key="ax"
         )
+    if time is not None:
+        cells = [_over(cell, time) for cell in cells]
     shown = _shown(cells, theory)
     with style.rc_context():
         if ax is not None:
             _loss(ax, cells[0], shown[0])
             ax.legend(handles=_scale_handles(cells))
-            ax.set_xlabel(cells[0].trajectory["time"].attrs["units"])
+            ax.set_xlabel(_time_label(cells[0]))
             return ax.figure.figure  # of a subfigure, too
         return _all(cells, shown)
 
@@ -120,6 +132,43 @@ def _cells(results: Any, most: int) -> list[CellResults]:
             remedy=f"choose some, such as results[{first!r}]",
         )
     return cells
+
+
+def _over(cell: CellResults, time: Any) -> CellResults:
+    """A cell whose axis of time is another one.
+
+    Raises:
+        UserError: no such time, or one that its training does not have.
+    """
+    if time not in (names := get_args(Clock)):
+        raise UserError("unknown", key="time", value=time, remedy=f"there is {', '.join(names)}")
+    training, per_step, units = cell.spec.training, 1.0, time
+    if time == "epochs" and not training.batch.whole:
+        steps = training.batch.steps_per_epoch(cell.spec.task().items)
+        if steps is None:
+            problem = "every step draws fresh samples, so that there are no epochs"
+            raise UserError(problem, key="time", value=time, remedy="use steps or flow")
+        per_step = 1 / steps
+    elif time == "flow":
+        if not training.optimiser.follows_flow:
+            problem = f"{training.optimiser.name} does not follow gradient flow"
+            raise UserError(problem, key="time", value=time, remedy="use steps or epochs")
+        step = cell.trajectory["time"]
+        per_step, units = float(cell.flow_time[-1] / step[-1]), r"$\tau$"
+
+    def over(dataset: xr.Dataset) -> xr.Dataset:
+        if "time" not in dataset.dims:
+            return dataset
+        attrs = {"units": units, "per_step": per_step}
+        return dataset.assign_coords(time=("time", per_step * dataset["time"].values, attrs))
+
+    trajectory, theory = over(cell.trajectory), over(cell.theory)
+    return CellResults(cell.name, cell.folder, cell.spec, trajectory, theory)
+
+
+def _time_label(cell: CellResults) -> str:
+    units = cell.trajectory["time"].attrs["units"]
+    return units if units in get_args(Clock) else f"time ({units})"
 
 
 def _shown(cells: list[CellResults], name: str | None) -> list[xr.Dataset]:
@@ -216,7 +265,7 @@ def _panels(cell: CellResults, shown: xr.Dataset) -> dict[str, Callable[[Axes], 
 def _with_time(draw: Callable[..., None], ax: Axes, cell: CellResults, shown: xr.Dataset) -> None:
     """Draws a panel; its axis of time, if it has one, is that of the cell."""
     if draw is not _fields:
-        ax.set(xlim=(0, _time_end(cell)), xlabel=cell.trajectory["time"].attrs["units"])
+        ax.set(xlim=(0, _time_end(cell)), xlabel=_time_label(cell))
     draw(ax, cell, shown)
 
 
@@ -246,7 +295,7 @@ def _lines(ax: Axes, cell: CellResults, shown: xr.Dataset, variable: str, scale:
         number = f": {limits[entry]:.3g}" if entry in limits else ""
         labels.append((last, f"{axis} {entry}{number}", colour))
     for switch in getattr(cell.spec.dataset, "switches", ()):
-        ax.axvline(switch, **style.GUIDE)
+        ax.axvline(switch * values["time"].attrs.get("per_step", 1), **style.GUIDE)
     ax.set_ylabel(variable.replace("_", " "))
     label_ends(ax, labels)
 
@@ -297,7 +346,8 @@ def _cut(cell: CellResults) -> list[str]:
     if end >= float(time[-1]):
         return []
     trained = f"{float(time[-1]):,g} {time.attrs['units']}"
-    return [f"Shown until {end:,.0f} of {trained}: later, no curve changes by more than 1%."]
+    digits = ",.0f" if time.attrs.get("per_step", 1) == 1 else ",.3g"
+    return [f"Shown until {end:{digits}} of {trained}: later, no curve changes by more than 1%."]
 
 
 # Colours, legend and caption ---------------------------------------------------------------------

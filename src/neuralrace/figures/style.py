@@ -28,6 +28,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import matplotlib as mpl
 import numpy as np
 import seaborn as sns
 import xarray as xr
@@ -94,7 +95,6 @@ RC_PARAMS: dict[Any, Any] = {
     "legend.handletextpad": 0.5,
     "lines.linewidth": 1.9,
     "lines.markersize": 3.5,
-    "pdf.fonttype": 42,
     "svg.hashsalt": "neuralrace",
     "xtick.labelsize": 6.5,
     "xtick.major.width": 0.6,
@@ -135,7 +135,16 @@ Handles = Sequence[Artist]
 
 
 class Canvas(Figure):
-    """A figure that a notebook displays without pyplot."""
+    """A figure that a notebook displays without pyplot, and that is saved with TrueType fonts."""
+
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """As matplotlib's, with TrueType fonts in PDF and PostScript files.
+
+        Matplotlib's default there is Type 3, which journals refuse. It reads both parameters when a
+        figure is saved.
+        """
+        with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
+            super().savefig(*args, **options)
 
     def _repr_png_(self) -> bytes:
         png = io.BytesIO()

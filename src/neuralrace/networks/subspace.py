@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gates.base import Family
 from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.training.settings import Training
@@ -62,6 +63,8 @@ class Narrow:
     weights: list[Float[np.ndarray, "..."]]
     bases: list[Float[np.ndarray, "*block unit direction"]]
     outside: list[Float[np.ndarray, "*block unit unit_below"]]
+
+    __repr__ = short_repr
 
 
 def narrow(weights: Sequence[np.ndarray]) -> Narrow:

@@ -20,7 +20,8 @@ from neuralrace.config.variables import REGISTRIES, RUN_AXES, FileKind
 from neuralrace.errors import UserError, did_you_mean
 from neuralrace.results.cells import IDENTIFIER, CellResults, Results, cells_of, open_results
 from neuralrace.results.checksums import fingerprint
-from neuralrace.results.files import installed_memory, open_lazily
+from neuralrace.results.files import open_lazily
+from neuralrace.training.memory import total_memory
 
 AXES = ["init_scales", "seeds", "first_seed"]
 """Keys that determine the axes `init_scale` and `seed`."""
@@ -133,7 +134,7 @@ def combine(cells: Cells | str | Path, kind: FileKind = "metrics") -> xr.Dataset
         if cell not in lacking:
             members.setdefault(_experiment(cell), {})[title] = cell
     if not several:
-        return _sweep(next(iter(members.values())), kind, installed_memory() // 2)
+        return _sweep(next(iter(members.values())), kind, total_memory() // 2)
     free = LARGEST_TREE
     datasets: dict[str, xr.Dataset] = {}
     for name, each in members.items():

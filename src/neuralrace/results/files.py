@@ -24,6 +24,7 @@ from neuralrace.results.checksums import (
     unreadable,
 )
 from neuralrace.results.schema import check_origin, check_schema
+from neuralrace.training.memory import total_memory
 
 if TYPE_CHECKING:
     import netCDF4
@@ -182,18 +183,13 @@ def _check_size(stored: "netCDF4.Dataset", path: Path) -> None:
         # a chunk is unpacked as a whole, and may be larger than the variable
         chunk = math.prod(chunks) if isinstance(chunks, list) else 0
         size += max(math.prod(variable.shape), chunk) * variable.dtype.itemsize
-    most = min(MOST_COMPRESSED * path.stat().st_size, installed_memory())
+    most = min(MOST_COMPRESSED * path.stat().st_size, total_memory())
     if size > most:
         problem = (
             f"says that it holds {size / 1e9:.3g} GB, more than the file or the memory of this "
             f"machine can ({most / 1e9:.3g} GB)"
         )
         raise to_recompute(path, problem, "if the workflow wrote it, ")
-
-
-def installed_memory() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @contextmanager

@@ -4,7 +4,6 @@ The lock is a kernel lock on a file in the folder. It works between clones that 
 folder, and the kernel releases it when a run is killed.
 """
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -74,6 +73,10 @@ def _not_writable(root: Path, error: OSError) -> UserError:
 
 
 def _lock(handle: int, root: Path) -> bool:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.datasets.second_moments import eigenmodes
+from neuralrace.extensions.representation import short_repr
 from neuralrace.theory.half_spaces import half_space_correlations, half_space_means
 
 CHUNK = 2**12
@@ -40,6 +41,8 @@ class MomentModes:
     values: Float[np.ndarray, " mode"]
     vectors: Float[np.ndarray, "feature mode"]
     solution: Float[np.ndarray, " mode"]
+
+    __repr__ = short_repr
 
     @property
     def rank(self) -> int:
@@ -132,6 +135,8 @@ class FrozenGates:
     b: Float[np.ndarray, "unit input"]
     a: Float[np.ndarray, "unit input unit input"]
     y_power: float
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.a.shape != 2 * self.b.shape:

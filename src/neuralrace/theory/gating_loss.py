@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from neuralrace.extensions.representation import short_repr
 from neuralrace.theory.frozen_gates import MomentModes, gated_moments, moment_modes
 
 
@@ -34,6 +35,8 @@ class GatingLosses:
     residual: float
     second: Float[np.ndarray, "unit input unit input"]
     modes: MomentModes
+
+    __repr__ = short_repr
 
 
 def gating_losses(

@@ -23,6 +23,8 @@ from jaxtyping import Float
 from scipy.integrate import solve_ivp
 from scipy.special import boxcox, hyp2f1
 
+from neuralrace.extensions.representation import short_repr
+
 QUOTED_KAPPA1 = 0.98
 """kappa1 read off figure 1 (i) by the paper (section 4), for the two-layer net."""
 
@@ -49,6 +51,8 @@ class GrowthConstants:
     kappa1_as_written: Float[np.ndarray, "*runs"]
     kappa2: Float[np.ndarray, "*runs"]
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class GrowthLaw:
@@ -65,6 +69,8 @@ class GrowthLaw:
     kappa1: Float[np.ndarray, "*_"] | float
     kappa2: Float[np.ndarray, "*_"] | float
     sigma_norm: Float[np.ndarray, "*_"] | float
+
+    __repr__ = short_repr
 
     @property
     def limit(self) -> Float[np.ndarray, "*_"]:

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import erf, expit
 
+from neuralrace.extensions.representation import short_repr
+
 Function = Callable[[np.ndarray], np.ndarray]
 
 ACTIVATIONS: dict[str, tuple[Function, Function]] = {
@@ -33,6 +35,8 @@ class ForwardPass:
     slopes: tuple[Float[np.ndarray, "... sample _unit"], ...]
     """Derivative of the activation in each hidden layer."""
     outputs: Float[np.ndarray, "... sample output"]
+
+    __repr__ = short_repr
 
 
 def forward_pass(

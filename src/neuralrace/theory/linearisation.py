@@ -22,6 +22,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import softmax
 
+from neuralrace.extensions.representation import short_repr
+
 Loss = Literal["squared", "cross_entropy"]
 Weights = Sequence[Float[np.ndarray, "*runs _ _"]]
 Biases = Sequence[Float[np.ndarray, "*runs _"]] | None
@@ -43,6 +45,8 @@ class SampleResiduals:
     trace: Float[np.ndarray, "*runs sample"]
     scale: Float[np.ndarray, "*runs sample"]
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class GradientResiduals:
@@ -58,6 +62,8 @@ class GradientResiduals:
     as_written: Float[np.ndarray, "*runs sample"]
     sign_mended: Float[np.ndarray, "*runs sample"]
     scale: Float[np.ndarray, "*runs sample"]
+
+    __repr__ = short_repr
 
 
 def gates(

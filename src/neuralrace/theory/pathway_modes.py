@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import NEGLIGIBLE, EffectiveData
 from neuralrace.theory.gated_flow import gated_descent, gated_flow, gated_loss, pathway_maps
@@ -43,6 +44,8 @@ class JointLearning:
     """Loss 1/2 <|y - yhat|^2>."""
     singular_values: Float[np.ndarray, "*runs time pathway mode"]
     """Singular values of every pathway's map, decreasing; 0 beyond its number of modes."""
+
+    __repr__ = short_repr
 
 
 def weight_start(

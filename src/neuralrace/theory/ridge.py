@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from neuralrace.extensions.representation import short_repr
+
 
 @dataclass(frozen=True)
 class Ridge:
@@ -28,6 +30,8 @@ class Ridge:
     projected: Float[np.ndarray, "output mode"]
     y_power: float
     items: int
+
+    __repr__ = short_repr
 
     @property
     def penalties(self) -> Float[np.ndarray, " penalty"]:

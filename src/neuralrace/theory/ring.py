@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Complex, Float
 
+from neuralrace.extensions.representation import short_repr
+
 
 @dataclass(frozen=True)
 class RingBlocks:
@@ -30,6 +32,8 @@ class RingBlocks:
 
     blocks: Complex[np.ndarray, "frequency input input"]
     violation: float
+
+    __repr__ = short_repr
 
 
 def circulant_violation(matrix: Float[np.ndarray, "input input"]) -> float:

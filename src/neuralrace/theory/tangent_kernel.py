@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.theory.layered import forward_pass
 
@@ -36,6 +37,8 @@ class Tangent:
     values: Float[np.ndarray, " row"]
     derivatives: tuple[Derivative, ...]
     """By trained weight matrix."""
+
+    __repr__ = short_repr
 
     def kernel(self, other: "Tangent") -> Float[np.ndarray, "row other_row"]:
         """Tangent kernel between these rows and others of the same network."""
@@ -158,6 +161,8 @@ class KernelFlow:
     kernel: Float[np.ndarray, "row row"]
     error: Float[np.ndarray, " row"]
     samples: int
+
+    __repr__ = short_repr
 
     @cached_property
     def modes(self) -> tuple[Float[np.ndarray, " mode"], Float[np.ndarray, "row mode"]]:

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.representation import short_repr
 from neuralrace.theory.integration import solve_flow
 from neuralrace.theory.modes import deep_mode, mode_loss
 
@@ -42,6 +43,8 @@ class Start:
     linear: Float[np.ndarray, "*runs 2"]
     xor: Float[np.ndarray, "*runs 4"]
     active: Bool[np.ndarray, "*runs unit 4"]
+
+    __repr__ = short_repr
 
 
 def points(margin: float) -> tuple[Float[np.ndarray, "4 3"], Float[np.ndarray, " 4"]]:

@@ -42,6 +42,10 @@ class Batch(ConfigModel, ABC):
         """
         return None
 
+    def steps_per_epoch(self, items: int) -> int | None:
+        """Steps until all items have been used once; None for batches of new samples."""
+        return None
+
     def order(self, items: int) -> np.ndarray | None:
         """The initial order of the items, which `draw` shuffles; None for batches without one."""
         return None
@@ -72,6 +76,10 @@ class FullBatch(Batch):
         """See `Batch.samples`."""
         return available
 
+    def steps_per_epoch(self, items: int) -> int:
+        """See `Batch.steps_per_epoch`."""
+        return 1
+
 
 class MiniBatch(Batch):
     """Every step uses the next part of the shuffled samples; they are shuffled in each epoch."""
@@ -94,6 +102,10 @@ class MiniBatch(Batch):
                 remedy="use at most that",
             )
 
+    def steps_per_epoch(self, items: int) -> int:
+        """See `Batch.steps_per_epoch`."""
+        return items // self.size
+
     def order(self, items: int) -> np.ndarray:
         """See `Batch.order`."""
         return np.arange(items)
@@ -102,7 +114,7 @@ class MiniBatch(Batch):
         """See `Batch.draw`."""
         from jax import lax, random
 
-        per_epoch = len(order) // self.size
+        per_epoch = self.steps_per_epoch(len(order))
         # One shuffle an epoch, not one a step: all runs share the step number, so `vmap` leaves the
         # condition unbatched and `cond` a branch. A batched one would become `select`, which
         # computes both sides.

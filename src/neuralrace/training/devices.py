@@ -4,7 +4,6 @@ A scheduler selects GPUs by `CUDA_VISIBLE_DEVICES`. Without a scheduler, jobs th
 time on a machine with several GPUs take one each.
 """
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -48,6 +47,8 @@ def claim_gpu() -> None:
 
 def _lock_one(names: tuple[str, ...]) -> str:
     """Locks a GPU that no other process of this user has locked, and returns its name."""
+    import fcntl  # Windows has none, where only workers of the workflow come here
+
     folder = Path(gettempdir(), f"neuralrace-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     while True:

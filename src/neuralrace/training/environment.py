@@ -7,6 +7,7 @@ import warnings
 
 from neuralrace.errors import UserError
 from neuralrace.training.devices import claim_gpu
+from neuralrace.training.processors import processor_kind
 
 EFFECTS = {
     r"JAX_\w+": "JAX's arithmetic, random numbers or compilation",
@@ -33,8 +34,7 @@ THREADS = (
 """Variables that set the number of threads."""
 
 DEFAULTS = {
-    # keep compiled programs between runs; small ones are kept only with all three settings
-    "JAX_COMPILATION_CACHE_DIR": os.path.abspath(".cache/jax"),
+    # small programs are kept between runs only with both settings
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     # jaxlib 0.10 warns of every program that it loads from the cache, even on the machine that
@@ -44,6 +44,9 @@ DEFAULTS = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
 }
 """Values of variables that change no result, for those that the user has not set."""
+CACHE = os.path.abspath(".cache/jax")
+"""Folder of compiled programs, which are kept between runs, by kind of processor: a cluster shares
+it between its nodes, and a program for another processor may end with an illegal instruction."""
 
 COMPILE_EVENT = "/neuralrace/compiled"
 """Event of JAX's monitoring that carries the core-seconds of a compilation."""
@@ -64,7 +67,8 @@ def _note_jax() -> None:
         _jax_process = os.getpid()
 
 
-os.register_at_fork(before=_note_jax)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(before=_note_jax)
 
 
 def refuse_forked_jax() -> None:
@@ -139,7 +143,8 @@ def set_up_environment(threads: int, gpu: bool = False) -> str:
         os.environ[name] = str(threads)
     os.environ["XLA_FLAGS"] = FLAGS
     os.environ["MPLBACKEND"] = "agg"  # draw to files, with any window system
-    for name, value in DEFAULTS.items():
+    folder = {"JAX_COMPILATION_CACHE_DIR": os.path.join(CACHE, processor_kind())}
+    for name, value in (DEFAULTS | folder).items():
         os.environ.setdefault(name, value)
     if gpu:
         claim_gpu()

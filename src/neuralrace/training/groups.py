@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
+from neuralrace.extensions.representation import short_repr
 from neuralrace.training.memory import at_once
 
 FIXED_COST = 1 / 4
@@ -32,6 +33,8 @@ class Groups:
     """
 
     runs: Int[np.ndarray, "group run"]
+
+    __repr__ = short_repr
 
     @property
     def size(self) -> int:

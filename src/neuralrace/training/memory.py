@@ -1,15 +1,14 @@
 """Memory limits: what training needs, what is available, and refusal of what cannot fit."""
 
-import itertools
 import math
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuralrace.errors import UserError
+from neuralrace.training.control_groups import group_files
 
 if TYPE_CHECKING:  # a plan is made without JAX
     from jax.stages import Compiled
@@ -124,7 +123,11 @@ def _gigabytes(size: int | float) -> str:
 
 def total_memory() -> int:
     """Bytes of memory of this machine, in use or not."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    import psutil  # for Windows; planning does without
+
+    return psutil.virtual_memory().total
 
 
 def available_on_device(device: Any) -> int | None:
@@ -155,20 +158,9 @@ def available_memory(system: Path = Path("/")) -> int:
 
 def _left_in_control_groups(system: Path) -> Iterator[int]:
     """Free bytes of each limited control group (version 2) of this process, innermost first."""
-    mount, groups = system / "sys/fs/cgroup", system / "proc/self/cgroup"
-    lines = groups.read_text(encoding="utf-8") if groups.is_file() else ""
-    line = re.search("^0::/(.*)$", lines, re.M)
-    group = mount / (line[1] if line else "")
-    # A container may see the path that its host uses, which does not exist inside: its own group is
-    # then the mount itself. The root group has none of these files.
-    for folder in itertools.takewhile(lambda each: each != mount.parent, (group, *group.parents)):
-        try:
-            limit, used, statistics = (
-                (folder / name).read_text(encoding="utf-8").strip()
-                for name in ("memory.max", "memory.current", "memory.stat")
-            )
-        except OSError:
-            continue
+    for limit, used, statistics in group_files(
+        system, ("memory.max", "memory.current", "memory.stat")
+    ):
         if limit != "max":
             # the kernel reclaims pages of files that were not read lately when memory runs short
             cached = dict(line.split() for line in statistics.splitlines()).get("inactive_file", 0)

@@ -28,6 +28,7 @@ from jaxtyping import Float, Int
 from neuralrace.datasets.random_streams import stable_hash
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import OBSERVABLES
+from neuralrace.extensions.representation import short_repr
 from neuralrace.training import memory
 from neuralrace.training.blocks import mean_over_blocks
 from neuralrace.training.checkpointing import Checkpoints, State
@@ -63,6 +64,8 @@ class Trajectory:
     diverged_at: Int[np.ndarray, "init_scale seed"]
     samples: int
     trained_width: str = Task.trained_width
+
+    __repr__ = short_repr
 
 
 def train(

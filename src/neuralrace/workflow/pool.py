@@ -5,7 +5,6 @@ core-second. Most jobs take less, so each job runs in a process that has done bo
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from threading import Lock
 from typing import IO, Any, cast
 
 from neuralrace.errors import UserError
+from neuralrace.training.processors import usable_cores
 from neuralrace.workflow.job import STOPPED
 
 IDLE_MB = 1000
@@ -197,7 +197,7 @@ class WorkerPool:
                 # end idle workers so that there are at most as many workers as processors: memory
                 # is for those that work. GPU workers stay.
                 others = [worker for worker in alive if not worker.gpu]
-                surplus += others[: max(self._reserved + len(others) - (os.cpu_count() or 1), 0)]
+                surplus += others[: max(self._reserved + len(others) - usable_cores(), 0)]
             self._idle = [worker for worker in alive if worker not in (*surplus, *suitable)]
         for worker in surplus:
             worker.end()

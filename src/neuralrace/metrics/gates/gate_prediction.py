@@ -98,6 +98,8 @@ NAMES = (
             "loss on fresh samples with frozen gates over that of the ReLU network, at the end",
         ),
     },
+    shares="frozen_localised_share frozen_limit_localised_share gaussian_localised_share "
+    "gaussian_limit_localised_share",
 )
 def gate_prediction(cell: CellResults) -> Values:
     """Loss and receptive fields with frozen gates, from the initial weights of the ReLU network.

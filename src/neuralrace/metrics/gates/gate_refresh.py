@@ -60,6 +60,7 @@ MOMENTS = ("one gate", "all gates", "all gates, other start")
             "order in the interval of the distance from the weights with most refreshes",
         ),
     },
+    shares="refresh_localised_share",
 )
 def gate_refresh(cell: CellResults) -> Values:
     """Distance of networks whose gates are refreshed at intervals from the ReLU network.

@@ -32,6 +32,7 @@ from neuralrace.results.cells import CellResults
             "share of units whose receptive field is localised by theory",
         ),
     },
+    shares="predicted_localised_share",
 )
 def receptive_field_fit(cell: CellResults) -> Values:
     """Final receptive fields of the simulation compared with every solution, unit by unit.

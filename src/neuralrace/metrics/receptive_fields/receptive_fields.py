@@ -121,6 +121,8 @@ ROUNDING = 1e-9
             "length of the mean direction of the centres of receptive fields at the end",
         ),
     },
+    shares="localised_share oscillating_share neither_share mode_kept mode_kept_by_chance "
+    "mode_kept_from_start",
 )
 def receptive_fields(cell: CellResults) -> Values:
     """Shape of the receptive fields of the first hidden layer: spread, window, oscillation, class.

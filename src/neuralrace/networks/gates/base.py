@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 
 from neuralrace.datasets import Data, Dataset
 from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.representation import short_repr
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Picture:
     """Meaning of a row."""
     columns: str
     """Meaning of a column."""
+
+    __repr__ = short_repr
 
 
 class SampleScheme(ConfigModel, ABC):

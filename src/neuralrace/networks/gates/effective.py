@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from neuralrace.datasets import Data
 from neuralrace.datasets.random_streams import generator
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gates.architecture import Architecture
 
 NEGLIGIBLE = 1e-6
@@ -35,6 +36,8 @@ class PathwayModes:
     """Largest off-diagonal part of any effective correlation, divided by the largest correlation of
     its kind (Frobenius norms)."""
 
+    __repr__ = short_repr
+
     @property
     def joint(self) -> bool:
         """Whether all effective correlations are diagonal in common bases."""
@@ -56,6 +59,8 @@ class EffectiveData:
     """<g_j x x^T g_p> by pathways (j, p) with a common target; zero matrices are omitted."""
     y_power: float
     """<|y|^2>."""
+
+    __repr__ = short_repr
 
     @cached_property
     def modes(self) -> PathwayModes:

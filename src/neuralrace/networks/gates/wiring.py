@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from neuralrace.datasets import Data, Domains
 from neuralrace.errors import UserError
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.base import Family
 from neuralrace.networks.gates.effective import (
@@ -37,6 +38,8 @@ class Wiring:
         default_factory=lambda: ALL_INPUTS
     )
     """Inputs that an edge out of an input node receives, by its name `a->b`; all if absent."""
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         nodes = self.architecture.nodes

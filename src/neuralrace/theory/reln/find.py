@@ -13,6 +13,7 @@ from jaxtyping import Float
 from neuralrace.config.cell import Ensemble, Record
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.initialisers.normal import Normal
 from neuralrace.theory.pathway_modes import mean_start, pathway_modes_flow
 from neuralrace.theory.reln.gates import relu_network
@@ -49,6 +50,8 @@ class Reln:
     controls: Mapping[Source, "Reln"] = field(default_factory=dict)
     """The same from the gates before training only (`start`) and after training only (`end`), as
     far as these gates make a network."""
+
+    __repr__ = short_repr
 
 
 def find_reln(

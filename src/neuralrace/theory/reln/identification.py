@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from threadpoolctl import threadpool_limits
 
 from neuralrace.errors import UserError
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.listed import Listed
 from neuralrace.theory.reln.gates import relu_gates
@@ -49,6 +50,8 @@ class Gating:
     everywhere and makes no pathway."""
     widths: Int[np.ndarray, " pathway"]
     """Units of each pathway."""
+
+    __repr__ = short_repr
 
     @property
     def network(self) -> Gated:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from neuralrace.config.cell import SolvedEnsemble
 from neuralrace.datasets import Data, Domains
+from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gates.wiring import Wiring
 from neuralrace.networks.initialisers.base import Weights
 
@@ -26,6 +27,8 @@ class Problem:
     ensemble: SolvedEnsemble
     step: Int[np.ndarray, " time"]
     """Gradient steps at which to evaluate the theory."""
+
+    __repr__ = short_repr
 
     @cached_property
     def examples(self) -> Any:

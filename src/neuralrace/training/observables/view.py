@@ -6,6 +6,7 @@ from typing import Any
 
 from jax import Array
 
+from neuralrace.extensions.representation import short_repr
 from neuralrace.training.settings import Training
 
 
@@ -40,3 +41,5 @@ class View:
     gradient: Callable[[], Any]
     """Computes the gradient that training descends on, over all samples, as a network of the same
     shape."""
+
+    __repr__ = short_repr
