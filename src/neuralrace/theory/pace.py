@@ -27,6 +27,7 @@ from jaxtyping import Float, Int
 
 from neuralrace.datasets import Data
 from neuralrace.errors import UserError
+from neuralrace.extensions.representation import short_repr
 from neuralrace.theory.modes import aligned_initial_mode
 
 TOLERANCE = 0.01
@@ -65,6 +66,7 @@ class LinearMap:
     deviation: Float[np.ndarray, " direction"]
     rows: Float[np.ndarray, "mode direction"]
     next_power: float
+    __repr__ = short_repr
 
     @property
     def norm(self) -> float:
@@ -99,6 +101,7 @@ class Mode:
     depth: int
     start: Float[np.ndarray, " run"]
     next_power: float
+    __repr__ = short_repr
 
     @property
     def power(self) -> float:
