@@ -73,7 +73,8 @@ def configured_as(key: str) -> Iterator[None]:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question that names similar names, with a space at its end; empty if there are none."""
-    close = get_close_matches(name, list(known), 3)
+    by_lower = {each.lower(): each for each in known}
+    close = [by_lower[each] for each in get_close_matches(name.lower(), by_lower, 3)]
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
