@@ -116,12 +116,13 @@ def test_specification_is_that_of_a_configuration():
 
 def test_left_out_lists_solutions_by_the_reason_why_they_do_not_apply(tree):
     reasons = dict(line.split(": ", 1)[::-1] for line in tree.attrs["left_out"].splitlines())
-    whitened = next(why for why in reasons if "whitened" in why)  # sigma_xx = I/4
-    assert {"exact", "tied", "untied_modes"} <= set(reasons[whitened].split(", "))
+    aligned = next(why for why in reasons if "use aligned" in why)
+    assert reasons[aligned] == "layered_modes"
     names = {name for each in reasons.values() for name in each.split(", ")}
     assert not names & {"shallow_modes", "xor_race", "gated_flow"}, "those are of other networks"
     assert not names & set(tree["theory"]["solution"].values)
-    assert {"aligned_modes", "flow"} <= set(tree["theory"]["solution"].values)
+    solved = {"aligned_modes", "exact", "flow", "symmetric_start", "tied", "untied_modes"}
+    assert solved == set(tree["theory"]["solution"].values), "sigma_xx = I/4"
     assert len(reasons) <= 4
     assert tree.attrs["status"] == "0 of 6 runs diverged"
 
@@ -694,8 +695,8 @@ WRONG = {
     "(X, Y, {'theory': ['flwo']})": r"theory\.0: 'flwo': .* did you mean flow",
     "(X, Y, {'theory': 'flow'})": r"theory: 'flow': give 'auto', a list of names or None",
     "(X, Y, {'theory': 3})": r"theory: 3: expected a list",
-    "(X, Y, {'theory': ['exact']})": r"theory: 'exact':? does not apply to this experiment: "
-    r"x: its inputs do not have sigma_xx = I: they are not whitened; use inputs that do, such",
+    "(X + Y, Y, {'theory': ['exact']})": r"theory: 'exact':? does not apply to this experiment: "
+    r"x: its inputs are not white: <x x\^T> differs from 3.38 I by 58%; .*these apply: aligned_mod",
     "(X, Y, {'progress': 'no'})": r"progress: 'no': give True or False",
     "(X, Y, {'network': np.ones(2), 'hidden': None})": r"network: \[1.0, 1.0\]: expected a mapping",
     "(X, Y, {'metrics': np.array(3)})": r"metrics: 3: expected a list",
