@@ -111,6 +111,6 @@ class Loss(ConfigModel):
     def factor(self, samples: int) -> float:
         """Ratio of this loss to the average of `per_sample` over so many samples."""
         per_sample = 0.5 if self.squared else 1.0
-        if isinstance(self.normalisation, float):
-            return self.normalisation / per_sample
-        return FACTORS[self.normalisation](samples) / per_sample
+        if isinstance(self.normalisation, str):
+            return FACTORS[self.normalisation](samples) / per_sample
+        return self.normalisation / per_sample
