@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuralrace.datasets.base import MOST_NUMBERS
-from neuralrace.errors import UserError, counted, shorten
+from neuralrace.errors import UserError, counted, listed, shorten
 
 SAMPLE = ("sample", "samples", "observation", "obs", "example", "item", "batch", "row", "n")
 """Names of dimensions that number samples, first or second."""
@@ -75,7 +75,7 @@ def targets(values: Any) -> np.ndarray:
             index = f"np.unique({column}, return_inverse=True)[1]"
         quantity = "" if text else "; for quantities, np.asarray(y, dtype=float)"
         raise UserError(
-            f"has {counted(len(found), 'class label')}, {_listed(found.tolist())}",
+            f"has {counted(len(found), 'class label')}, {listed(map(_entry, found))}",
             key="y",
             remedy=f"give a column for each class with 1 or 0, np.eye({len(found)})[{index}]"
             + quantity,
@@ -178,7 +178,7 @@ def _plain(argument: str, values: Any) -> Any:
             raise UserError(f"{problem}numbers are read", key=argument, remedy="use fewer samples")
         return values.toarray()
     if hasattr(values, "data_vars"):  # xarray
-        names = _listed([*values.data_vars])
+        names = listed(values.data_vars)
         remedy = f"give one of them, or {argument}.to_dataarray()"
         raise UserError(f"is a dataset of the variables {names}", key=argument, remedy=remedy)
     dims = getattr(values, "dims", ())
@@ -192,7 +192,7 @@ def _wrong_type(argument: str, array: np.ndarray) -> tuple[str, str]:
     kind, first = array.dtype.kind, array.flat[0] if array.size else ""
     if array.dtype.names:
         remedy = "give numpy.lib.recfunctions.structured_to_unstructured of it"
-        return f"is a structured array with the fields {_listed(array.dtype.names)}", remedy
+        return f"is a structured array with the fields {listed(array.dtype.names)}", remedy
     if kind == "c":
         return "holds complex numbers", "give real and imaginary parts as two columns"
     if kind in "mM":
@@ -272,9 +272,3 @@ def _check_columns(argument: str, frame: Any) -> None:
 
 def _entry(value: Any) -> str:
     return shorten(repr(value.item() if isinstance(value, np.generic) else value), DUMPED)
-
-
-def _listed(names: Any) -> str:
-    """The first names of a list, as text."""
-    shown = [_entry(name) for name in names[:5]]
-    return ", ".join(shown) + ", ..." * (len(names) > len(shown))

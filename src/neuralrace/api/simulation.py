@@ -287,6 +287,8 @@ def _planned(
     ):
         report(f"drawing the initial weights of {seeds} seeds: {_duration(DRAW * seeds)}", True)
     cell = _specified(x, y, theory, **options)
+    if data := cell.dataset.describe():
+        report(f"data: {data}", True)
     chosen = _chosen_values(cell, options)
     if chosen:
         report("chosen: " + ", ".join(f"{name}={value}" for name, value in chosen.items()), True)

@@ -250,6 +250,14 @@ class Dataset(ConfigModel, ABC):
         samples, inputs = data.x.shape
         return Sizes(samples, inputs, data.y.shape[1])
 
+    def describe(self) -> str:
+        """What is read from which file; nothing for other datasets.
+
+        Raises:
+            UserError: the file cannot be read.
+        """
+        return ""
+
     @property
     def phases(self) -> tuple[tuple[int, "Dataset"], ...]:
         """First step and dataset of each task of a sequence; of other datasets, the only task."""
