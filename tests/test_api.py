@@ -315,8 +315,10 @@ def test_trees_and_cells_are_plotted(tree, tmp_path):
     assert figure.axes == [ax]
     assert len(ax.lines) == 4  # of two init scales, simulation and flow
     plot(tree, theory="aligned_modes").savefig(tmp_path / "one.png")
-    with pytest.raises(UserError, match="theory: 'exact': was not solved; there is aligned_modes"):
-        plot(tree, theory="exact")
+    with pytest.raises(
+        UserError, match="theory: 'layered_modes': was not solved; there is aligned_mod"
+    ):
+        plot(tree, theory="layered_modes")
     datasets = {kind: tree[kind].to_dataset() for kind in tree.children}
     spec = specify(X, Y, hidden=[8], init_scales=[0.02, 0.2], seeds=3, records=50)
     cell = CellResults(NAME, tmp_path, spec, **datasets)
