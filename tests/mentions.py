@@ -38,12 +38,14 @@ KEYS = CELL["sweep"]["properties"]
 """Every key of an experiment, dotted."""
 OWN = re.compile(
     r"(\.\./)*(neuralrace/)?(mine|my|mypackage|mypapers|spirals|anna|ben|other|part|train|test)\b.*"
+    r"|x_size|x2|xmin|year"
 )
 """Names of what a reader makes."""
 PLACEHOLDER = re.compile(r"[A-Z]+(\.\w+)?|<.*>|\.\.\.")
 FOREIGN = re.compile(
     "KillWait|MinJobAge|Partition(Config|TimeLimit)|sacct|squeue|nvidia-smi|tmux|matplotlibrc"
     r"|OPENBLAS_CORETYPE|multiprocessing|-k|standard_name|yes|--xla_gpu_deterministic_ops=true|xarray\..*"
+    r"|\w*(Loss|l2_loss|_entropy|Crossentropy)\(.*\)"
 )
 """Names of other programs."""
 VALUES = re.compile(r"[\w.|*-]+( [\w|*-]+)*")

@@ -111,7 +111,7 @@ FILES = {
     ),
     "file of another kind": (
         ("{name: hierarchy}", "{name: file, path: my.xlsx}"),
-        (f"{IN}dataset.path: 'my.xlsx': expected a text that ends in .npz or .nc or .csv",),
+        (f"{IN}dataset.path: 'my.xlsx': expected a path that ends in .npz or .nc or .csv or .tsv",),
     ),
     "records that do not divide the steps": (
         ("every: 10", "every: 7"),
@@ -168,7 +168,7 @@ CALLS = {
         "x.singular_value: [1]: unknown key; did you mean singular_values?",
     ),
     "nr.simulate(X, Y, hidden=[8], sweep={'hidden': [8, 16]})": ("hidden: 8: expected a list",),
-    "nr.solve(X, Y, hidden=[8], theory='flow')": ("theory: 'flow': give 'auto', a list of names",),
+    "nr.solve(X, Y, hidden=[8], theory='flwo')": ("theory.0: 'flwo': ", "did you mean flow"),
     "nr.theories(hidden=[8])": ("x: is missing; give data, or no argument to list theories",),
     "nr.theories('hierachy', hidden=[8])": ("x: ", "'hierachy'; did you mean hierarchy?"),
     "nr.benchmark('linear_widht')": ("task: 'linear_widht': ", "did you mean linear_width"),

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 _ABSENT = object()
+MOST_LISTED = 8
+"""Most names in a message."""
 
 
 class UserError(ValueError):
@@ -81,13 +84,21 @@ def configured_as(key: str) -> Iterator[None]:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question that names similar names, with a space at its end; empty if there are none."""
-    close = get_close_matches(name, list(known), 3)
+    by_lower = {each.lower(): each for each in known}
+    close = [by_lower[each] for each in get_close_matches(name.lower(), by_lower, 3)]
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun, whose plural ends in s: `1 cell`, `2 cells`."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def listed(names: Iterable[Any]) -> str:
+    """The first names of a list, as text."""
+    first, *others = [*islice(names, MOST_LISTED + 1)] or ["nothing"]
+    shown = [shorten(str(name), 40) for name in (first, *others)]
+    return ", ".join([*shown[:MOST_LISTED], *["..."] * (len(shown) > MOST_LISTED)])
 
 
 def shorten(text: str, most: int = 400) -> str:

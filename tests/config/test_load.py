@@ -148,8 +148,14 @@ REFUSED = {
     "steps that snapshots do not divide": (
         {"record.snapshots": 3}, "training.steps", "40", r"record.snapshots \(3\)"),
     "cross-entropy with a half": (
-        {"training.loss": {"name": "cross_entropy"}}, "training.loss.normalisation",
-        "'half_mean'", "use mean or sum"),
+        {"training.loss": {"name": "cross_entropy", "normalisation": "half_mean"}},
+        "training.loss.normalisation", "'half_mean'", "use mean or sum"),
+    "mse with a normalisation": (
+        {"training.loss": {"name": "mse", "normalisation": "sum"}},
+        "training.loss.normalisation", "'sum'", "leave it out, or use squared_error"),
+    "unknown normalisation": (
+        {"training.loss": {"normalisation": "mea"}}, "training.loss.normalisation", "'mea'",
+        "or a positive number; did you mean mean?"),
     "too many modes": (
         {"dataset.singular_values": [1.0] * 5}, "dataset.singular_values",
         "[1.0, 1.0, 1.0, 1.0, 1.0]", "do not fit into 5 inputs and 4 outputs; use at most 4"),

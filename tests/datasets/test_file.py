@@ -6,6 +6,7 @@ import os
 import struct
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import netCDF4
 import numpy as np
@@ -14,6 +15,7 @@ from mutations import CONTEXT, X, Y, fuzz, write_nc
 from pydantic import ValidationError
 
 from builders import LINEAR, build_cell
+from neuralrace.cli.main import main
 from neuralrace.config.load import read_plan
 from neuralrace.config.requirements import contexts
 from neuralrace.datasets.file import File
@@ -132,10 +134,18 @@ def test_specification_with_a_checksum_is_read_without_the_file():
         (lambda: csv("x,y\n1,2\n", "my.nc"), "", "cannot be read as NetCDF", "write it again"),
         (lambda: nc(y=np.ma.masked_equal(Y, 1.0)), "y", "has missing values", "fill them in"),
         (lambda: csv(""), "", "is no table", "in the first line"),
-        (lambda: csv("x,z\n1,2\n"), "", "is no column of x, y or context", "rename"),
-        (lambda: csv("x,x2\n1,2\n"), "y", "is missing", "add the arrays x and y"),
+        (lambda: csv("x,z\n1,2\n"), "", "is no column of x, y or context", "x: [x], y: [z]}; th"),
+        (lambda: csv("x,x2\n1,2\n"), "y", "is missing; the file has x, x2", "by the keys x and y"),
         (lambda: csv("x,y\n1,2\n3\n"), "", "row 1 has 1 entries", "each column"),
-        (lambda: csv("x,y\n1,two\n"), "", "row 0: could not convert string to float: 'two'", "use"),
+        (lambda: csv("x,y\n1,two\n"), "", "row 0, column 'y' is 'two', which is no number", "use"),
+        (lambda: csv("x,y\n1,\n"), "", "row 0, column 'y' is empty", "leave the row out"),
+        (lambda: csv("x,y\n1,setosa\n"), "", "column 'y' is 'setosa'", "a column for each"),
+        (lambda: csv("1,2\n3,4\n"), "", "has numbers in its first line", "such as x1,x2,y"),
+        (lambda: csv("year,y\n1,2\n"), "", "is no column of x, y or context", "has year, y"),
+        (lambda: csv("xmin,x,y\n1,2,3\n"), "", "is no column of x, y", "x: [xmin], y: [xmin]}"),
+        (lambda: csv("x,id,y\n1,2,3\n"), "", "is no column of x, y", "the file has x, id, y"),
+        (lambda: csv("x;y\n1.000,5;2\n"), "", "column 'x' is '1.000,5'", "use numbers"),
+        (lambda: npz(y=np.array([0, 1, 2])), "y", "has the shape (3,)", "a column for each with"),
         (lambda: csv("x,y\n1,nan\n"), "y", "row 0 is not finite", "leave the sample out"),
         (lambda: csv("x,y\n"), "x", "has the shape (0, 1)", "without empty axes"),
         (lambda: csv("x,y,context,context\n1,2,0,0\n"), "context", "shape (1, 2)", "whole number"),
@@ -160,7 +170,8 @@ def test_planning_refuses_a_faulty_file_and_names_the_experiment(write):
 def test_archive_without_inputs_or_targets_is_refused(name):
     np.savez("my.npz", **{each: array for each, array in {"x": X, "y": Y}.items() if each != name})
     error = refusal("my.npz")
-    assert (error.key, error.problem) == (name, "is missing")
+    other = {"x": "y", "y": "x"}[name]
+    assert (error.key, error.problem) == (name, f"is missing; the file has {other}")
 
 
 def test_content_with_another_checksum_is_refused():
@@ -169,14 +180,98 @@ def test_content_with_another_checksum_is_refused():
     assert "put the former file back" in error.remedy
 
 
-@pytest.mark.parametrize("path", ["my.pkl", "", "a folder", ["my.npz"], 3, None])
-def test_path_of_another_format_is_refused(path):
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("my.pkl", "pickles can run code: write the arrays with numpy.savez"),
+        ("x.npy", "holds a single array: write both into one file, numpy.savez('my.npz'"),
+        ("MY.XLSX", "save the sheet as CSV"),
+        ("", ""),
+        ("a folder", ""),
+    ],
+)
+def test_path_of_another_format_is_refused(path, remedy):
     csv("", "my.pkl")
+    error = refusal(path)
+    assert (error.key, error.value) == ("path", repr(path))
+    assert error.problem == "expected a path that ends in .npz or .nc or .csv or .tsv"
+    assert remedy in error.remedy
+
+
+@pytest.mark.parametrize("path", [["my.npz"], 3, None])
+def test_path_that_is_no_text_is_refused(path):
     with pytest.raises(ValidationError) as error:
         configured(path)
     (mistake,) = error.value.errors()
-    assert (mistake["loc"], mistake["input"]) == (("path",), path)
-    assert mistake["type"] in ("string_pattern_mismatch", "string_type")
+    assert (mistake["loc"], mistake["type"]) == (("path",), "string_type")
+
+
+TABLE = "id;height;year;xmin;kind\n1;1,0;3;0;a\n2;0;1;2,0;b\n3;1;-1;1;a\n"
+CHOSEN = {"x": ["height", "xmin"], "y": "year"}
+
+
+@pytest.mark.parametrize(
+    ("write", "keys"),
+    [
+        (lambda: csv(TABLE), CHOSEN),
+        (lambda: csv(TABLE.replace(",", ".").replace(";", ",")), CHOSEN),
+        (lambda: csv(TABLE.replace(",", ".").replace(";", "\t"), "MY.TSV"), CHOSEN),
+        (lambda: csv(",x1,x2,y\na,1,0,3\nb,0,2,1\nc,1,1,-1\n"), {}),
+        (lambda: csv("X1,X_2,Y\n1,0,3\n0,2,1\n1,1,-1\n", "MY.CSV"), {}),
+        (lambda: csv("x,x1,x2,y\n9,1,0,3\n9,0,2,1\n9,1,1,-1\n"), {"x": ["x1", "x2"]}),
+        (lambda: os.replace(npz(), "MY.NPZ") or "MY.NPZ", {}),
+        (lambda: npz(x=0 * X, x_train=X, y_train=Y), {"x": "x_train", "y": ["y_train"]}),
+        (lambda: npz(x=0 * X, a=X[:, 0], b=X[:, 1:]), {"x": ["a", "b"]}),
+        (lambda: npz(y=Y[:, 0]), {}),
+        (lambda: nc(x=0 * X, inputs=X), {"x": "inputs"}),
+    ],
+)
+def test_arrays_and_columns_are_chosen_by_name(write, keys):
+    dataset = configured(write(), **keys)
+    for again in (dataset, File.model_validate_json(dataset.canonical())):
+        data = again.load()
+        np.testing.assert_array_equal(data.x, X)
+        np.testing.assert_array_equal(data.y, Y)
+
+
+@pytest.mark.parametrize(
+    ("write", "keys", "read"),
+    [
+        (lambda: csv(TABLE), CHOSEN, "x: height, xmin; y: year; not read: id, kind"),
+        (lambda: csv(",x1,y,x2\n0,1,2,3\n"), {}, "x: x1, x2; y: y"),
+        (lambda: npz(context=CONTEXT, z=X), {}, "x: x; y: y; context: context; not read: z"),
+    ],
+)
+def test_what_was_read_is_shown(write, keys, read, capsys):
+    path = write()
+    config = {"experiments": {"mine": {"first": {**LINEAR, "dataset": {"name": "file"}}}}}
+    config["experiments"]["mine"]["first"]["dataset"] |= {"path": path, **keys}
+    Path("mine.yaml").write_text(json.dumps(config))
+    assert main(["show", "mine", "--configfile", "mine.yaml"]) == 0
+    assert f"{path}, {read}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("write", "keys", "message"),
+    [
+        (npz, {"x": "x_train"}, "my.npz: x_train: is missing; the file has x, y; name the arrays"),
+        (nc, {"y": "z"}, "my.nc: z: is missing; the file has x, y; name the arrays"),
+        (
+            lambda: csv(TABLE),
+            {"x": "weight", "y": "year"},
+            "the file has id, height, year, xmin, k",
+        ),
+        (
+            lambda: csv(TABLE),
+            {"x": "kind", "y": "year"},
+            "row 0, column 'kind' is 'a', which is no",
+        ),
+        (npz, {"context": "task"}, "my.npz: task: is missing; the file has x, y; name"),
+        (lambda: npz(a=X[:2]), {"x": ["x", "a"]}, "input: differ in rows: x 3, a 2; use arrays"),
+    ],
+)
+def test_chosen_arrays_that_do_not_exist_are_refused(write, keys, message):
+    assert message in str(refusal(write(), **keys))
 
 
 # Hostile files ----------------------------------------------------------------------------------

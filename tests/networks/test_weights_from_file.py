@@ -133,7 +133,7 @@ def of_scales(**arrays):
     [
         (
             lambda: npz(weight_1=WEIGHTS["weight_1"]),
-            "my.npz: weight_2: is missing; add ... (2, 2), (out, in)",
+            "my.npz: weight_2: is missing; the file has weight_1; add ... (2, 2), (out, in)",
         ),
         (
             lambda: npz(**WEIGHTS | {"weight_1": np.ones((3, 2))}),
@@ -179,7 +179,7 @@ def test_file_that_does_not_fit_is_refused_when_it_is_planned(init, words):
 
 
 @pytest.mark.parametrize(
-    ("path", "problem"), [("gone.npz", "cannot be read"), ("my.csv", "should match pattern")]
+    ("path", "problem"), [("gone.npz", "cannot be read"), ("my.csv", "ends in .npz or .nc")]
 )
 def test_path_without_a_readable_file_is_refused(path, problem):
     with pytest.raises(ValidationError, match=problem):

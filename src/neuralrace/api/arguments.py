@@ -1,7 +1,7 @@
 """Arguments of the Python functions: their signatures, their checks and their errors."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import cleandoc, signature
 from typing import Any, TypeVar, cast
@@ -18,23 +18,31 @@ SAME = ": as in `specify`.\n"
 KEYS = {
     "training.learning_rate": "learning_rate",
     "training.steps": "steps",
+    "training.optimiser.name": "optimiser",
     "training.optimiser": "optimiser",
+    "training.loss.name": "loss",
     "training.loss": "loss",
+    "training.batch.name": "batch",
     "training.batch": "batch",
     "record.observables": "observables",
     "record.snapshots": "snapshots",
     "dataset.x": "x",
     "dataset.y": "y",
+    "dataset.name": "x",
     "dataset": "x",
+    "init.name": "init",
     "solutions": "theory",
 }
-"""Argument of each key of a configuration, where their names differ."""
+"""Argument of each key of a configuration, where their names differ; longer keys come first."""
 TABLE = "'table'"
 """Name of the dataset that arrays make, as messages show it."""
 KEYS_OF_NETWORK = {
     "network.hidden": "hidden",
     "network.activation": "activation",
+    "network.gates.name": "gates",
+    "network.gates.rows": "gates",
     "network.gates": "gates",
+    "network.name": "network",
 }
 """The same for networks without the argument `network`."""
 SPELLINGS = {"optimizer": "optimiser"}
@@ -121,40 +129,6 @@ def check_positive_whole(argument: str, value: Any) -> None:
         raise UserError("expected a positive whole number", key=argument, value=value)
 
 
-def finite_matrix(argument: str, values: Any, axes: str) -> np.ndarray:
-    """An array of any library, or nested lists, as finite numbers along two axes.
-
-    Raises:
-        UserError: the values are no such numbers.
-    """
-    kind = type(values).__name__
-    if np.ma.is_masked(values):
-        raise UserError(f"{kind} with masked entries", key=argument, remedy="leave those rows out")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biufO":
-            raise TypeError
-        with np.errstate(over="ignore"):  # longer floats overflow to infinity, refused below
-            array = array.astype(float)
-    except (TypeError, ValueError, RuntimeError):  # PyTorch raises RuntimeError
-        raise UserError(
-            f"{kind} with rows of unequal length, or entries that are no real numbers",
-            key=argument,
-            remedy=f"give an array {axes} of real numbers",
-        ) from None
-    if array.ndim != 2 or not array.size:
-        example = f"{argument}.reshape({len(array) if array.ndim else 1}, -1)"
-        raise UserError(
-            f"has shape {array.shape}",
-            key=argument,
-            remedy=f"give an array with two axes {axes}, as {example} makes of numbers by row",
-        )
-    if odd := int((~np.isfinite(array)).sum()):
-        problem = f"{odd} {'number is' if odd == 1 else 'numbers are'} not finite"
-        raise UserError(problem, key=argument, remedy="leave those rows out")
-    return array
-
-
 def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
     """An error of a configuration that names an argument in place of a key.
 
@@ -175,14 +149,25 @@ def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
         result.problem = "\n".join(lines)
     if (more := len(lines) - LONGEST_MESSAGE) > 1:
         result.problem = "\n".join([*lines[:LONGEST_MESSAGE], f"and {more} more lines like these"])
+    keys = KEYS | ({} if network is not None else KEYS_OF_NETWORK)
     if result.key == "dataset.name" and result.value == TABLE:
-        result.key, result.value = "x", ""
-    result.problem = result.problem.replace(f"dataset.name: {TABLE}: ", "x: ")
-    for key, argument in (KEYS | ({} if network is not None else KEYS_OF_NETWORK)).items():
+        result.value = ""
+    for key, argument in keys.items():
         moved = result.moved(key, argument)
         if moved.key != result.key:
-            return moved
+            result = moved
+            break
+    result.problem = _text_by_argument(result.problem, keys)
+    result.remedy = _text_by_argument(result.remedy, keys)
     return result
+
+
+def _text_by_argument(text: str, keys: Mapping[str, str]) -> str:
+    """A text with arguments in place of keys before a colon or a part of theirs."""
+    text = text.replace(f"dataset.name: {TABLE}: ", "x: ")
+    for key, argument in keys.items():
+        text = re.sub(rf"(?<![\w.]){re.escape(key)}(?=\.\w|: )", argument, text)
+    return text
 
 
 def reason_by_argument(reason: UserError | str, network: Any) -> str:

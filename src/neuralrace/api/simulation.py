@@ -260,11 +260,13 @@ def solve(
     return solved.assign_attrs(left_out=left_out)
 
 
+def _automatic(theory: Theory) -> bool:
+    return isinstance(theory, str) and theory == "auto"
+
+
 def _specified(x: Any, y: Any, theory: Theory, **options: Any) -> Cell:
     """The cell without the solutions that "auto" will choose, and without metrics of them."""
-    if isinstance(theory, str):
-        if theory != "auto":
-            raise UserError("give 'auto', a list of names or None", key="theory", value=theory)
+    if _automatic(theory):
         metrics = options.pop("metrics", None)
         for number, metric in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
             if isinstance(metric, str):  # before theory is solved, which may take long
@@ -302,7 +304,7 @@ def _planned(
     Raises:
         UserError: as `specify`, or the weights along a named flow do not fit into memory.
     """
-    automatic, network = isinstance(theory, str), options.get("network")
+    automatic, network = _automatic(theory), options.get("network")
     seeds = options.get("seeds")
     if (
         isinstance(seeds, int)
@@ -311,6 +313,8 @@ def _planned(
     ):
         report(f"drawing the initial weights of {seeds} seeds: {_duration(DRAW * seeds)}", True)
     cell = _specified(x, y, theory, **options)
+    if data := cell.dataset.describe():
+        report(f"data: {data}", True)
     chosen = _chosen_values(cell, options)
     if chosen:
         report("chosen: " + ", ".join(f"{name}={value}" for name, value in chosen.items()), True)

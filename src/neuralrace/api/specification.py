@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuralrace.api.arguments import by_argument, checked_arguments, finite_matrix
+from neuralrace.api.arguments import by_argument, checked_arguments
+from neuralrace.api.arrays import finite_matrix, matching, targets
 from neuralrace.api.choices import (
     CHOSEN,
     MOST_SECONDS,
@@ -23,6 +25,7 @@ from neuralrace.api.choices import (
 from neuralrace.config.cell import Cell
 from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import read_plan
+from neuralrace.datasets.file import File
 from neuralrace.errors import UserError
 
 Named = str | Mapping[str, Any]
@@ -62,12 +65,13 @@ def specify(
 
     Args:
         x: inputs, an array (sample, input) of finite real numbers, a row for each sample: of NumPy,
-            pandas, JAX or PyTorch, or nested lists. Or a dataset with its targets, in the place of
-            both: by its name, such as "hierarchy" (`neuralrace list datasets`), or as a mapping of
-            name and parameters, such as {"name": "modes", "singular_values": [3, 1], "inputs": 4,
-            "outputs": 3} (`neuralrace keys dataset`).
+            SciPy, pandas, polars, xarray, JAX or PyTorch, or nested lists. Or a dataset with its
+            targets, in the place of both: by its name, such as "hierarchy" (`neuralrace list
+            datasets`), or as a mapping of name and parameters, such as {"name": "modes",
+            "singular_values": [3, 1], "inputs": 4, "outputs": 3} (`neuralrace keys dataset`).
         y: targets, an array (sample, output) of finite real numbers, with as many rows as `x`; for
-            classes, a column for each class with 1 or 0. None with a dataset.
+            classes, a column for each class with 1 or 0. A vector of floats is a single output.
+            None with a dataset.
         hidden: units of each hidden layer, first layer first, such as [16]; [] for a single layer
             of weights. With `gates`, units of each pathway.
         activation: activation of the hidden units: linear, relu, erf, sigmoid or tanh. With
@@ -82,8 +86,9 @@ def specify(
             final strength.
         seeds: number of runs at each init scale; runs of one seed start in the same directions.
         optimiser: optimiser, by its name or as a mapping; "sgd" is plain gradient descent.
-        loss: loss function: "squared_error", or a mapping such as {"name": "cross_entropy",
-            "normalisation": "mean"}.
+        loss: loss function: "squared_error", half the squared error of a sample, averaged over
+            samples; "mse", the mean over samples and outputs, as `MSELoss` of PyTorch;
+            "cross_entropy"; or a mapping such as {"name": "squared_error", "normalisation": "sum"}.
         batch: samples of each step: "full" for all, or a mapping.
         learning_rate: step size. When absent, theory chooses it (`theory.pace.flow_step`): steps
             change no rate of learning by more than 1%.
@@ -110,6 +115,9 @@ def specify(
         >>> cell.training.steps % 100, cell.record.observables
         (0, ('mode_strength',))
     """
+    metrics, theory, observables = (
+        [names] if isinstance(names, str) else names for names in (metrics, theory, observables)
+    )
     with python_errors(network):
         records = fitting_records(records, snapshots, steps)
         training: dict[str, Any] = {
@@ -121,7 +129,7 @@ def specify(
         }
         record: dict[str, Any] = {"every": training["steps"] // records, "snapshots": snapshots}
         dataset = _dataset(x, y)
-        samples = None if isinstance(x, str | Mapping) else len(dataset["x"])
+        samples = None if y is None else len(dataset["x"])
         specification = {
             "dataset": dataset,
             **plain_arguments(
@@ -177,9 +185,19 @@ def _by_name(value: Any) -> Any:
 
 
 def _dataset(x: Any, y: Any) -> Any:
-    if isinstance(x, str | Mapping):
+    # a dataset of xarray and a sparse array of SciPy are mappings, too
+    if isinstance(x, str | Mapping) and not (hasattr(x, "data_vars") or hasattr(x, "nnz")):
+        if isinstance(x, str) and Path(x).suffix.lower() in File.readers:
+            remedy = f'give {{"name": "file", "path": {x!r}}}'
+            raise UserError("is the path of a file", key="x", value=x, remedy=remedy)
+        if isinstance(x, Mapping) and "name" not in x:
+            raise UserError(
+                f"is a {type(x).__name__} without 'name', which says what it is",
+                key="x",
+                remedy="give x and y as arrays, such as those of two of its keys, or a dataset",
+            )
         if y is not None:
-            name = x if isinstance(x, str) else x.get("name", dict(x))
+            name = x if isinstance(x, str) else x["name"]
             raise UserError(
                 f"must be absent, as the dataset {name!r} has targets",
                 key="y",
@@ -189,18 +207,14 @@ def _dataset(x: Any, y: Any) -> Any:
     if y is None:
         remedy = "give the target of each sample, (sample, output)"
         raise UserError("is missing", key="y", remedy=remedy)
-    inputs, targets = _samples("x", x), _samples("y", y)
-    if len(inputs) != len(targets):
-        raise UserError(
-            f"has shape {targets.shape}, and x has shape {inputs.shape}",
-            key="y",
-            remedy="give both a row for each sample",
-        )
-    return {"name": "table", "x": inputs.tolist(), "y": targets.tolist()}
+    inputs, outputs = finite_matrix("x", x, "(sample, input)"), targets(y)
+    matching(inputs, outputs, np.shape(y) if hasattr(y, "shape") else outputs.shape)
+    for argument, array in (("x", inputs), ("y", outputs)):
+        _check_size(argument, array)
+    return {"name": "table", "x": inputs.tolist(), "y": outputs.tolist()}
 
 
-def _samples(argument: str, values: Any) -> np.ndarray:
-    array = finite_matrix(argument, values, f"(sample, {'input' if argument == 'x' else 'output'})")
+def _check_size(argument: str, array: np.ndarray) -> None:
     if not array.any():
         problem = "all numbers are 0, so that there is nothing to learn"
         raise UserError(problem, key=argument, remedy="give others")
@@ -210,7 +224,6 @@ def _samples(argument: str, values: Any) -> np.ndarray:
             key=argument,
             remedy=f"scale it to between {SMALLEST:.0e} and {1 / SMALLEST:.0e}",
         )
-    return array
 
 
 def _network(network: Any, hidden: Any, activation: str, gates: Any, samples: int | None) -> Any:

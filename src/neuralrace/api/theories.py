@@ -39,7 +39,7 @@ def theories(x: Any = None, y: Any = None, **options: Any) -> pd.DataFrame:
         >>> import neuralrace as nr
         >>> table = nr.theories("hierarchy", hidden=[16])
         >>> list(table.index[table["unmet"] == ""])
-        ['aligned_modes', 'flow', 'symmetric_start']
+        ['aligned_modes', 'exact', 'flow', 'symmetric_start', 'tied', 'untied_modes']
     """
     if x is None and (y is not None or options):
         raise UserError("is missing", key="x", remedy="give data, or no argument to list theories")

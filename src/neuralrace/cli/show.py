@@ -33,6 +33,7 @@ def about_cell(cell: "Cell", gpu: bool) -> dict[str, Any]:
         for name, entry in SOLUTIONS.items()
     }
     return {
+        **({"data": data} if (data := cell.dataset.describe()) else {}),
         "runs": len(cell.init_scales) * cell.seeds,
         **sizes._asdict(),
         "weights": int(run.weights),

@@ -45,8 +45,22 @@ def _first_unmet(
     """The first of the named extensions whose requirements the ensemble does not meet."""
     for name in names:
         if error := unmet(ensemble, registry[name].declaration.requires, data):
-            return UserError(f"does not apply to this experiment: {error}", key=key, value=name)
+            problem = f"does not apply to this experiment: {error}"
+            return UserError(problem, key=key, value=name, remedy=_others(ensemble, registry, data))
     return None
+
+
+def _others(ensemble: "Ensemble", registry: Registry[Any], data: bool) -> str:
+    """Which solutions to use in place of one that does not apply; nothing for other extensions."""
+    if registry is not SOLUTIONS:
+        return ""
+    names = [
+        name
+        for name, entry in SOLUTIONS.items()
+        if not entry.declaration.baseline and not unmet(ensemble, entry.declaration.requires, data)
+    ]
+    which = "these apply" if data else "these may apply"
+    return f"{which}: {', '.join(names)}" if names else "no other solution applies"
 
 
 def _check_extensions(

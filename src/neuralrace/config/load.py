@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from neuralrace.config.bundled import root
-from neuralrace.config.cell import APPLICABLE, Cell
+from neuralrace.config.cell import APPLICABLE, Cell, Ensemble
 from neuralrace.config.location import COMMAND_LINE, Files, Location
 from neuralrace.config.memory import too_large
 from neuralrace.config.settings import Plan, Settings, refuse_reserved
@@ -24,6 +24,7 @@ from neuralrace.config.sweep import MOST_CELLS, SweptCell, expand_sweep, names
 from neuralrace.config.yaml import read_mapping
 from neuralrace.errors import UserError, did_you_mean, shorten
 from neuralrace.extensions.model import ConfigModel, problem_of
+from neuralrace.training.loss import MSE
 from neuralrace.training.memory import total_memory
 
 M = TypeVar("M", bound=ConfigModel)
@@ -149,8 +150,19 @@ def _known_keys(model: type[ConfigModel]) -> frozenset[str]:
 
 
 def _cell(swept: SweptCell) -> Cell:
-    """The validated cell; in place of `applicable` it has the solutions that apply."""
+    """The validated cell.
+
+    In place of `applicable` it has the solutions that apply, and in place of the loss `mse` squared
+    error with its factor.
+    """
     raw, location = swept.specification, swept.location
+    training = raw.get("training")
+    if isinstance(training, Mapping) and training.get("loss") == {"name": MSE}:
+        known = {key: value for key, value in raw.items() if key in Ensemble.model_fields}
+        known |= {"training": {**training, "loss": {}}, "record": {"every": 1}}
+        outputs = validate(Ensemble, known, location).dataset.sizes.outputs
+        loss = {"name": "squared_error", "normalisation": 1 / outputs}
+        raw = raw | {"training": {**training, "loss": loss}}
     if raw.get("solutions") == APPLICABLE:
         unsolved = {key: raw[key] for key in raw if key not in ("solutions", "metrics")}
         raw = raw | {"solutions": validate(Cell, unsolved, location).applicable_solutions()}

@@ -39,6 +39,8 @@ MOST_PATTERNED = 12
 """Most samples whose gate patterns can be tried one by one."""
 MOST_ROWS = 2000
 """Most rows of a tangent kernel, of which each run needs all eigenvectors: seconds."""
+WHITE = 1e-6
+"""Largest departure of white inputs from sigma_xx = d I, relative to d I."""
 _answers: dict[tuple[str, ...], UserError | None] = {}
 """Answers of data requirements, as the cells of a sweep often share dataset and network."""
 
@@ -585,14 +587,36 @@ def _inputs(ensemble: "Ensemble", test: Callable[[Any], bool], problem: str) -> 
     return _dataset(ensemble, met, remedy, f"its inputs {problem}")
 
 
+def _white(ensemble: "Ensemble", variance: float | None = None) -> UserError | None:
+    """None if sigma_xx = d I, with the given d if there is one."""
+    for _, task in ensemble.dataset.phases:
+        problem, remedy = "its inputs are not white", "use another solution"
+        if task.may_be_white:
+            data = task.load()
+            d = data.variance if variance is None else variance
+            if (miss := data.colour(d)) <= WHITE:
+                continue
+            problem += f": <x x^T> differs from {d:.3g} I by {100 * miss:.2g}%"
+            rank, inputs = np.linalg.matrix_rank(data.sigma_xx), len(data.sigma_xx)
+            if rank < inputs:
+                problem += f", as {len(data.x)} samples span {rank} of {inputs} dimensions"
+            else:
+                by = "x @ np.linalg.inv(np.linalg.cholesky(x.T @ x / len(x))).T"
+                remedy = f"whiten them, such as by {by}, or {remedy}"
+        return _dataset(ensemble, False, remedy, problem)
+    return None
+
+
+@data_requirement
+def white_inputs(ensemble: "Ensemble") -> UserError | None:
+    """Inputs are white, sigma_xx = d I with any d, such as one-hot items."""
+    return _white(ensemble)
+
+
 @data_requirement
 def whitened(ensemble: "Ensemble") -> UserError | None:
     """Inputs are whitened, sigma_xx = I."""
-    return _inputs(
-        ensemble,
-        lambda data: np.allclose(data.sigma_xx, np.eye(len(data.sigma_xx))),
-        "do not have sigma_xx = I: they are not whitened",
-    )
+    return _white(ensemble, 1.0)
 
 
 @data_requirement

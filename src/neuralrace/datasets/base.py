@@ -78,6 +78,20 @@ class Data:
         return self.x.T @ self.x / len(self.x)
 
     @cached_property
+    def variance(self) -> float:
+        """Mean variance d of an input; white inputs have sigma_xx = d I.
+
+        It is 1 up to rounding, which must not change the clock of whitened inputs.
+        """
+        d = float(np.trace(self.sigma_xx) / len(self.sigma_xx))
+        return 1.0 if abs(d - 1) < 1e-9 else d
+
+    def colour(self, d: float) -> float:
+        """Norm of sigma_xx - d I relative to d I: 0 for white inputs of variance d."""
+        identity = d * np.eye(len(self.sigma_xx))
+        return float(np.linalg.norm(self.sigma_xx - identity) / np.linalg.norm(identity))
+
+    @cached_property
     def y_power(self) -> float:
         """<|y|^2>: twice the loss <|y|^2>/2 of a network whose outputs are zero."""
         return float(np.sum(self.y**2) / len(self.y))
@@ -235,6 +249,14 @@ class Dataset(ConfigModel, ABC):
         data = self.load()
         samples, inputs = data.x.shape
         return Sizes(samples, inputs, data.y.shape[1])
+
+    def describe(self) -> str:
+        """What is read from which file; nothing for other datasets.
+
+        Raises:
+            UserError: the file cannot be read.
+        """
+        return ""
 
     @property
     def phases(self) -> tuple[tuple[int, "Dataset"], ...]:

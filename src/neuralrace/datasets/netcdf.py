@@ -38,6 +38,21 @@ def read_netcdf(path: str, content: bytes, names: Sequence[str]) -> Mapping[str,
         UserError: the file is damaged or no NetCDF file; or an array is too large, has missing
             values, or does not hold numbers.
     """
+    with np.load(io.BytesIO(_answer(path, content, *names)), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def list_netcdf(path: str, content: bytes) -> list[str]:
+    """Names of the variables of a NetCDF file.
+
+    Raises:
+        UserError: the file is damaged or no NetCDF file.
+    """
+    return json.loads(_answer(path, content))
+
+
+def _answer(path: str, content: bytes, *names: str) -> bytes:
+    """What the subprocess writes to its output: see `main`."""
     command = [sys.executable, "-m", __name__, path, *names]
     done = subprocess.run(command, input=content, capture_output=True, check=False)  # noqa: S603
     if done.returncode == REFUSED:
@@ -45,12 +60,14 @@ def read_netcdf(path: str, content: bytes, names: Sequence[str]) -> Mapping[str,
     if done.returncode:
         problem = f"cannot be read as NetCDF (the reader ended with exit status {done.returncode})"
         raise UserError(problem, file=path, remedy="write it again")
-    with np.load(io.BytesIO(done.stdout), allow_pickle=False) as arrays:
-        return dict(arrays)
+    return done.stdout
 
 
 def main(path: str, *names: str) -> int:
-    """Runs in the subprocess: reads the file from stdin, and writes the arrays as `.npz`."""
+    """Runs in the subprocess: reads the file from stdin, and writes the arrays as `.npz`.
+
+    Without names it writes those of all variables, as JSON.
+    """
     import netCDF4
 
     content, arrays = sys.stdin.buffer.read(), {}
@@ -72,7 +89,11 @@ def main(path: str, *names: str) -> int:
                     remedy = "fill them in or leave them out"
                     raise UserError("has missing values", key=name, remedy=remedy)
                 arrays[name] = np.asarray(array)
-        np.savez(sys.stdout.buffer, **arrays)
+            present = [*dataset.variables]
+        if names:
+            np.savez(sys.stdout.buffer, **arrays)
+        else:
+            print(json.dumps(present))
     except UserError as error:
         refusal = error
     except Exception as error:  # damaged files make the reader raise exceptions of many types

@@ -14,13 +14,15 @@ from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import MOST_NUMBERS
 from neuralrace.datasets.content import content_of, refuse_array
-from neuralrace.datasets.netcdf import read_netcdf
+from neuralrace.datasets.netcdf import list_netcdf, read_netcdf
 from neuralrace.errors import UserError, shorten
 from neuralrace.extensions.model import ConfigModel
 
 Arrays = Mapping[str, np.ndarray]
 Reader = Callable[[str, bytes, Sequence[str]], Arrays]
 """Reads arrays by name from the content of a file; see `read_npz`."""
+Lister = Callable[[str, bytes], Sequence[str]]
+"""Names of all arrays in the content of a file."""
 
 
 class UserFile(ConfigModel):
@@ -31,7 +33,9 @@ class UserFile(ConfigModel):
 
     reads_files: ClassVar[bool] = True
     readers: ClassVar[Mapping[str, Reader]]
-    """Reader by suffix of the path."""
+    """Reader by suffix of the path, in lower case."""
+    listers: ClassVar[Mapping[str, Lister]]
+    """The same for what a file has, for messages."""
     name: str  # stands before `path` in the canonical text
     path: str
     """Path of the file."""
@@ -42,9 +46,13 @@ class UserFile(ConfigModel):
     @model_validator(mode="before")
     @classmethod
     def _add_checksum(cls, raw: Any) -> Any:
-        if not isinstance(raw, dict) or raw.get("checksum"):
+        if not isinstance(raw, dict) or not isinstance(path := raw.get("path"), str):
             return raw
-        if Path(str(raw.get("path"))).suffix not in cls.readers:  # the pattern of `path` refuses it
+        if (suffix := suffix_of(path)) not in cls.readers:
+            problem = f"expected a path that ends in {' or '.join(cls.readers)}"
+            remedy = ADVICE.get(suffix, "")
+            raise UserError(problem, key="path", value=path, remedy=remedy)
+        if raw.get("checksum"):
             return raw
         return raw | {"checksum": hashlib.sha256(_content(raw["path"])).hexdigest()}
 
@@ -63,7 +71,20 @@ class UserFile(ConfigModel):
                 file=self.path,
                 remedy="put the former file back, or change or remove its `checksum`",
             )
-        return self.readers[Path(self.path).suffix](self.path, content, names)
+        return self.readers[suffix_of(self.path)](self.path, content, names)
+
+    def names(self) -> Sequence[str]:
+        """Names of all arrays that the file has.
+
+        Raises:
+            UserError: the file cannot be read.
+        """
+        return self.listers[suffix_of(self.path)](self.path, _content(self.path))
+
+
+def suffix_of(path: str) -> str:
+    """The suffix of a path, in lower case."""
+    return Path(path).suffix.lower()
 
 
 def _content(path: str) -> bytes:
@@ -80,6 +101,17 @@ def readable(path: str, problem: str, remedy: str, key: str = "") -> Iterator[No
     except Exception as error:
         problem = f"{problem} ({shorten(str(error), 200)})"
         raise UserError(problem, file=path, key=key, remedy=remedy) from error
+
+
+def list_npz(path: str, content: bytes) -> list[str]:
+    """Names of the arrays of a NumPy archive.
+
+    Raises:
+        UserError: the file is no archive.
+    """
+    with readable(path, "is no NumPy archive", "write it with numpy.savez"):
+        members = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    return [name.removesuffix(".npy") for name in members if name.endswith(".npy")]
 
 
 def read_npz(path: str, content: bytes, names: Sequence[str]) -> Arrays:
@@ -125,3 +157,15 @@ HEADERS = {
 """Reader of the header of an array, by format version; later versions hold structured types."""
 ARRAY_READERS: Mapping[str, Reader] = {".npz": read_npz, ".nc": read_netcdf}
 """Reader of named arrays by suffix."""
+ARRAY_LISTERS: Mapping[str, Lister] = {".npz": list_npz, ".nc": list_netcdf}
+"""The same for the names of all arrays."""
+ADVICE = {
+    ".npy": "a .npy file holds a single array: write both into one file, numpy.savez('my.npz', "
+    "x=x, y=y)",
+    ".xlsx": "save the sheet as CSV",
+    ".pkl": "pickles can run code: write the arrays with numpy.savez",
+    ".pt": "write the arrays with numpy.savez('my.npz', x=x.numpy(), y=y.numpy())",
+    ".mat": "numpy.savez('my.npz', **scipy.io.loadmat(path)) converts it",
+    ".parquet": "pandas.read_parquet(path).to_csv('my.csv') converts it",
+}
+"""What to do with files of other formats."""

@@ -2,7 +2,6 @@
 
 import hashlib
 import inspect
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -26,7 +25,7 @@ PROBLEMS = {
     "bool_type": "expected true or false",
     "string_type": "expected a text",
     "string_too_short": "expected at least {min_length} character",
-    "string_pattern_mismatch": "expected a text {pattern}",
+    "string_pattern_mismatch": "expected a text that matches {pattern}",
     "literal_error": "expected {expected}; {similar}",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
@@ -44,8 +43,6 @@ PROBLEMS = {
     "multiple_of": "must be a multiple of {multiple_of}",
 }
 """The problem by the type of a validation error; Pydantic's own messages speak of Python."""
-ENDINGS = re.compile(r"\\\.\((\w+(?:\|\w+)+)\)\$")
-"""The pattern of a file name with one of several endings."""
 
 
 def problem_of(detail: ErrorDetails, similar: str = "") -> str:
@@ -60,11 +57,6 @@ def problem_of(detail: ErrorDetails, similar: str = "") -> str:
         return str(context["error"])
     if "tag" in context:
         context["tag"] = shorten(str(context["tag"]), 80)
-    if "pattern" in context:
-        pattern = context["pattern"]
-        endings = ENDINGS.fullmatch(pattern)
-        listed = endings and endings[1].replace("|", " or .")
-        context["pattern"] = f"that ends in .{listed}" if listed else f"that matches {pattern}"
     text = PROBLEMS.get(detail["type"], detail["msg"].replace("{", "{{").replace("}", "}}"))
     return text.format(**context).rstrip("; ")
 

@@ -4,12 +4,12 @@ Functions of a single sample import JAX when they are called: configurations are
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from jaxtyping import Float
-from pydantic import model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, did_you_mean
 from neuralrace.extensions.model import ConfigModel
 
 LossFunction = Callable[..., Float[Any, "*samples"]]
@@ -35,20 +35,61 @@ def cross_entropy(outputs: Any, targets: Any, axis: int = -1) -> Float[Any, "*sa
 
 LOSSES: dict[str, LossFunction] = {"squared_error": squared_error, "cross_entropy": cross_entropy}
 """Per-sample losses by the names that a configuration uses."""
+FACTORS: dict[str, Callable[[int], float]] = {
+    "half_mean": lambda samples: 0.5,
+    "half_sum": lambda samples: 0.5 * samples,
+    "mean": lambda samples: 1.0,
+    "sum": float,
+}
+"""Factor of each normalisation on the mean over so many samples of |y - yhat|^2, or of -log p."""
+
+
+MSE = "mse"
+"""In a file or a call: squared error with the mean over samples and outputs, without 1/2, as
+`MSELoss` of PyTorch. `neuralrace.config.load` replaces it: it takes the dataset to know the number
+of outputs."""
 
 
 class Loss(ConfigModel):
     """The function that training minimises, with its normalisation over samples."""
 
-    name: Literal["squared_error", "cross_entropy"] = "squared_error"
+    name: Literal["squared_error", "mse", "cross_entropy"] = "squared_error"
     """Squared error, or cross-entropy of the softmax of the outputs; of the logistic function where
-    there is one output."""
-    normalisation: Literal["half_mean", "half_sum", "mean", "sum"] = "half_mean"
-    """Over samples: 1/2 mean, 1/2 sum, mean or sum; cross-entropy accepts mean and sum."""
+    there is one output. `mse`, without `normalisation`, is the mean squared error over samples and
+    outputs, as `MSELoss` of PyTorch: squared error with the normalisation 1 / outputs."""
+    normalisation: (
+        Literal["half_mean", "half_sum", "mean", "sum"] | Annotated[float, Field(gt=0)]
+    ) = "half_mean"
+    """Over samples: 1/2 mean, 1/2 sum, mean, sum, or a number times the mean. Cross-entropy accepts
+    all but the halves; when absent, it has the mean."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_normalisation(cls, raw: Any) -> Any:
+        cross_entropy = isinstance(raw, dict) and raw.get("name") == "cross_entropy"
+        return {"normalisation": "mean"} | raw if cross_entropy else raw
+
+    @field_validator("normalisation", mode="wrap")
+    @classmethod
+    def _known(cls, value: Any, check: Callable[[Any], Any]) -> Any:
+        try:
+            return check(value)
+        except ValidationError:  # one for each alternative
+            names = ", ".join(FACTORS)
+            similar = did_you_mean(str(value), FACTORS)
+            problem = f"expected one of {names}, or a positive number"
+            raise UserError(problem, value=value, remedy=similar.rstrip()) from None
 
     @model_validator(mode="after")
-    def _no_half_cross_entropy(self) -> "Loss":
-        if not self.squared and self.normalisation.startswith("half"):
+    def _fits(self) -> "Loss":
+        if self.name == MSE:
+            raise UserError(
+                "mse is the mean over samples and outputs",
+                key="normalisation",
+                value=self.normalisation,
+                remedy="leave it out, or use squared_error",
+            )
+        if not self.squared and str(self.normalisation).startswith("half"):
             raise UserError(
                 "is for squared_error",
                 key="normalisation",
@@ -70,5 +111,6 @@ class Loss(ConfigModel):
     def factor(self, samples: int) -> float:
         """Ratio of this loss to the average of `per_sample` over so many samples."""
         per_sample = 0.5 if self.squared else 1.0
-        factors = {"half_mean": 0.5, "half_sum": 0.5 * samples, "mean": 1.0, "sum": float(samples)}
-        return factors[self.normalisation] / per_sample
+        if isinstance(self.normalisation, str):
+            return FACTORS[self.normalisation](samples) / per_sample
+        return self.normalisation / per_sample

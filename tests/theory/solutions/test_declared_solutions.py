@@ -131,9 +131,10 @@ def test_a_listed_theory_can_be_solved_and_any_other_is_refused(initialiser):
 
 
 def test_requirements_on_data_are_checked_when_a_configuration_is_loaded():
-    """The inputs of the template of `neuralrace new` are not whitened, as `exact` requires."""
+    """The solution `exact` requires white inputs."""
     config = yaml.safe_load(TEMPLATE.replace("NAME", "mine"))
-    config["experiments"]["mine"]["first"]["solutions"] = ["exact"]
-    message = "^mine.yaml: experiments.mine.first.*'exact'.* are not whitened"
+    table = {"name": "table", "x": [[1, 0], [0, 2]], "y": [[1], [2]]}
+    config["experiments"]["mine"]["first"] |= {"dataset": table, "solutions": ["exact"]}
+    message = "^mine.yaml: experiments.mine.first.*'exact'.* are not white"
     with pytest.raises(UserError, match=message):
         read_plan(config, {"mine.yaml": config})

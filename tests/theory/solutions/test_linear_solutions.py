@@ -14,6 +14,7 @@ from neuralrace.results.axes import record_steps
 from neuralrace.results.files import read_result, write_result
 from neuralrace.results.schema import theory_variables
 from neuralrace.results.theory import solve_ensemble, theory_dataset
+from neuralrace.theory.gradient_flow import linear_flow
 from neuralrace.theory.solutions.problem import Problem
 from neuralrace.training.trainer import train
 
@@ -105,15 +106,24 @@ def test_loss_equals_the_loss_of_a_diagonal_map(name):
     np.testing.assert_allclose(arrays["loss"], loss, atol=1e-12)
 
 
+def scaled(factor):
+    """The task with inputs of variance `factor` squared."""
+    data = make().dataset.load()
+    return {"name": "table", "x": (factor * data.x).tolist(), "y": data.y.tolist()}
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.7])
 @pytest.mark.parametrize("name", sorted(FLOWS))
-def test_exact_where_its_assumptions_hold(name):
-    ensemble = make(name, "flow", **FLOWS[name])
+def test_exact_where_its_assumptions_hold(name, factor):
+    """Also for white inputs of another variance."""
+    ensemble = make(name, "flow", dataset=scaled(factor), **FLOWS[name])
+    assert ensemble.unfit() is None
     _, arrays = solved(ensemble)
     solution, flow = np.moveaxis(arrays["mode_strength"], 2, 0)
     np.testing.assert_allclose(solution, flow, atol=1e-9)
     solution, flow = np.moveaxis(arrays["loss"], 2, 0)
     if name == "shallow_modes":  # weights of inputs outside the modes decay as exp(-t)
-        outside = (flow - solution) * np.exp(2 * np.linspace(0, 2, 26))
+        outside = (flow - solution) * np.exp(2 * factor**2 * np.linspace(0, 2, 26))
         np.testing.assert_allclose(outside, np.broadcast_to(outside[..., :1], outside.shape))
         assert (outside > 0).all()
     else:
@@ -182,6 +192,8 @@ MIXTURE = {
     "outputs": 2,
     "whiten": False,
 }
+UNEQUAL = {"name": "table", "x": [[1.0, 0.0], [0.0, 2.0]], "y": [[1.0], [2.0]]}
+FEW = {"name": "table", "x": [[1.0, 0, 0], [0, 1.0, 0]], "y": [[1.0], [2.0]]}
 CROSS_ENTROPY = SPEC["training"] | {"loss": {"name": "cross_entropy", "normalisation": "mean"}}
 TWO_HIDDEN = {"network": {"name": "layered", "hidden": [4, 4]}}
 SMALL = {"name": "layered", "hidden": [4]}
@@ -197,7 +209,7 @@ REFUSED = [  # from the specification, without data
     (
         "untied_modes",
         {"network": SMALL | {"hidden": []}},
-        r"network.hidden: \[\]: give exactly one",
+        r"network.hidden: \[\]: give exactly one .*; these may apply: flow, shallow_modes",
     ),
     ("tied", TWO_HIDDEN, r".* give exactly one hidden layer"),
     ("shallow_modes", {}, r"network.hidden: \[4\]: leave hidden layers out"),
@@ -209,15 +221,17 @@ REFUSED = [  # from the specification, without data
 ]
 UNSOLVED = [
     ("symmetric_start", {"dataset": MIXTURE}, "alike in all directions"),
-    ("exact", {"dataset": MIXTURE}, "whitened"),
-    ("layered_modes", {"dataset": MIXTURE} | ALIGNED, "whitened"),
+    ("exact", {"dataset": UNEQUAL}, r"not white: <x x\^T> differs from 1.25 I by 60%; whiten t"),
+    ("exact", {"dataset": FEW}, "differs from .* as 2 samples span 2 of 3 dimensions; use another"),
+    ("exact", {"dataset": MIXTURE}, "; these apply: aligned_modes, flow$"),
+    ("layered_modes", {"dataset": MIXTURE} | ALIGNED, "not white"),
     (
         "layered_modes",
         {"dataset": MODES | {"singular_values": [3.0, -1.0]}} | ALIGNED,
         "1.0: is ne",
     ),
-    ("tied", {"dataset": MIXTURE, "init": {"name": "tied"}}, "whitened"),
-    ("untied_modes", {"dataset": MIXTURE}, "whitened"),
+    ("tied", {"dataset": MIXTURE, "init": {"name": "tied"}}, "not white"),
+    ("untied_modes", {"dataset": MIXTURE}, "not white"),
     ("flow", {"init": {"name": "tied"}} | TWO_HIDDEN, "^init.name: 'tied': needs one hidden layer"),
     (
         "flow",
@@ -240,9 +254,7 @@ def test_other_data_and_starts_are_refused_by_planning(name, parts, message):
 
 
 def test_equal_variances_of_inputs_only_scale_time():
-    data = make("flow").dataset.load()
-    table = {"name": "table", "x": (2 * data.x).tolist(), "y": data.y.tolist()}
-    ensemble = make("symmetric_start", "flow", init={"name": "tied"}, dataset=table)
+    ensemble = make("symmetric_start", "flow", init={"name": "tied"}, dataset=scaled(2.0))
     theory, flow = np.moveaxis(solved(ensemble)[1]["mode_strength"], 2, 0)
     np.testing.assert_allclose(theory[:, :, 0], flow[:, :, 0], atol=1e-12)
     np.testing.assert_allclose(abs(theory[:, :, -1]), flow[:, :, -1], atol=0.02)
@@ -293,16 +305,36 @@ def test_lambda_balanced_solution_is_the_limit_of_training_on_a_sequence(lambda_
         np.testing.assert_allclose(2 * fine[name], error, rtol=0, atol=0.1 * largest)
 
 
+def test_lambda_balanced_solution_of_tasks_of_other_variance_is_the_flow():
+    """The clock of whitened inputs changes with the task."""
+    ensemble = make(
+        "lambda_balanced",
+        dataset=REVERSAL | {"tasks": [scaled(0.7), scaled(1.5), scaled(1.0)]},
+        **FLOWS["lambda_balanced"],
+    )
+    problem, arrays = solved(ensemble)
+    weights, parts = problem.weights, []
+    for task, times in zip(problem.phases, np.split(problem.time, [10, 20]), strict=True):
+        start, data = problem.flow_step * task[0], task[1]
+        path = linear_flow(np.append(times, times[0] + 0.8) - start, weights, *moments(data))
+        total = path[1] @ path[0]
+        parts.append(np.einsum("ok,...oi,ik->...k", data.modes.u, total, data.modes.v)[..., :-1, :])
+        weights = [layer[..., -1, :, :] for layer in path]
+    expected = np.concatenate(parts, axis=2)
+    np.testing.assert_allclose(arrays["mode_strength"][:, :, 0], expected, atol=1e-9)
+
+
+def moments(data):
+    return data.sigma_yx, data.sigma_xx
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"init": {"name": "normal"}}, "init.name: 'normal': use lambda_balanced"),
         ({"init": {"name": "zero_balanced", "imbalance": 1.0}}, "without imbalance"),
-        ({"dataset": {"name": "hierarchy"}}, "are not whitened"),
-        (
-            {"dataset": REVERSAL | {"tasks": [{"name": "hierarchy"}] * 3}},
-            "are not whitened",
-        ),
+        ({"dataset": MIXTURE}, "are not white"),
+        ({"dataset": REVERSAL | {"tasks": [MIXTURE] * 3}}, "are not white"),
     ],
 )
 def test_lambda_balanced_solution_refuses_other_starts_and_inputs(changes, message):

@@ -9,8 +9,15 @@ import numpy as np
 from pydantic import Field
 
 from neuralrace.datasets.base import Modes
-from neuralrace.datasets.user_file import ARRAY_READERS, Arrays, Reader, UserFile
-from neuralrace.errors import UserError, shorten
+from neuralrace.datasets.user_file import (
+    ARRAY_LISTERS,
+    ARRAY_READERS,
+    Arrays,
+    Lister,
+    Reader,
+    UserFile,
+)
+from neuralrace.errors import UserError, listed, shorten
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.initialisers.base import Effective, Initialiser, Weights
 
@@ -37,8 +44,9 @@ class FromFile(UserFile, Initialiser):
     example: ClassVar[Mapping[str, Any]] = {"path": "my.npz", "checksum": "0" * 64}
     for_graphs: ClassVar[bool] = True
     readers: ClassVar[Mapping[str, Reader]] = ARRAY_READERS
+    listers: ClassVar[Mapping[str, Lister]] = ARRAY_LISTERS
     name: Literal["file"]
-    path: Annotated[str, Field(pattern=r"\.(npz|nc)$")]
+    path: str
     """Path of the file; `.npz` or `.nc`."""
     recorded_scale: Annotated[float, Field(gt=0)] | None = None
     """Init scale of the recorded runs to start from; may be absent if the file has only one."""
@@ -84,8 +92,9 @@ class FromFile(UserFile, Initialiser):
 
     def _matrix(self, seed: int, name: str, shape: tuple[int, int], arrays: Arrays) -> np.ndarray:
         if name not in arrays:
+            problem = f"is missing; the file has {listed(self.names())}"
             remedy = f"add this array of shape {shape}, (out, in)"
-            raise UserError("is missing", file=self.path, key=name, remedy=remedy)
+            raise UserError(problem, file=self.path, key=name, remedy=remedy)
         array = arrays[name]
         if array.shape[-2:] != shape or array.ndim not in (2, 3, 5) or not array.size:
             raise UserError(

@@ -56,14 +56,14 @@ def shallow_modes(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow white_inputs",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH, "initial_mode": INITIAL_MODE},
     derived_for="modes in separate hidden directions",
 )
 def untied_modes(problem: Problem) -> Arrays:
     """Learning curve of each mode with unequal encoder and decoder, for one hidden layer.
 
-    Inputs are whitened. Each mode k has the encoder vector a = W1 v_k and the decoder vector
+    Inputs are white. Each mode k has the encoder vector a = W1 v_k and the decoder vector
     b = W2^T u_k. The result is exact where the modes use separate hidden directions.
 
     Source: derived here; Saxe, McClelland, Ganguli 2013 solve scalar layers in other variables.
@@ -71,13 +71,13 @@ def untied_modes(problem: Problem) -> Arrays:
     task = problem.data.modes
     encoder, decoder = problem.weights
     a0, b0 = (encoder @ task.v).mT, (decoder.mT @ task.u).mT
-    a, b = modes.untied_mode(problem.time, task.s, a0, b0)
+    a, b = modes.untied_mode(problem.white_clock(problem.time), _target(problem), a0, b0)
     return _of_modes(problem, (a * b).sum(-1)) | {"initial_mode": (a0 * b0).sum(-1)}
 
 
 @Solution(
-    requires="layered linear trained_readout squared_error gradient_flow aligned_start whitened "
-    "positive_modes",
+    requires="layered linear trained_readout squared_error gradient_flow aligned_start "
+    "white_inputs positive_modes",
     variables={
         "loss": LOSS,
         "mode_strength": MODE_STRENGTH,
@@ -91,16 +91,17 @@ def untied_modes(problem: Problem) -> Arrays:
 def layered_modes(problem: Problem) -> Arrays:
     """Coupled singular values of all layers in each mode, at any depth.
 
-    Inputs are whitened and the start is aligned with the modes; layers need not be balanced.
+    Inputs are white and the start is aligned with the modes; layers need not be balanced.
 
     Source: Basu, Mukherjee, Vasudevan, eq. 13.
     """
-    task, rank = problem.data.modes, len(problem.data.modes.s)
+    rank = len(problem.data.modes.s)
     start = np.zeros((*problem.weights[0].shape[:-2], len(problem.weights), rank))
     for index, layer in enumerate(problem.weights):
         values = np.linalg.svd(layer, compute_uv=False)[..., :rank]
         start[..., index, : values.shape[-1]] = values  # a narrow layer has fewer values than modes
-    strength = modes.layered_mode_flow(problem.time, task.s, start)
+    time = problem.white_clock(problem.time)
+    strength = modes.layered_mode_flow(time, _target(problem), start)
     return _of_modes(problem, strength.prod(-2)) | {
         "layer_norm": np.linalg.norm(strength, axis=-1),
         "layer_strength": strength,
@@ -127,32 +128,33 @@ def symmetric_start(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow white_inputs",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH},
     derived_for="balanced weights",
 )
 def exact(problem: Problem) -> Arrays:
     """Exact matrix Riccati solution of a two-layer network from a balanced start.
 
-    Inputs are whitened; the start may be aligned with the modes or not. An unbalanced start is
+    Inputs are white; the start may be aligned with the modes or not. An unbalanced start is
     accepted, but the result then departs from gradient flow.
 
     Source: Fukumizu 1998; Braun, Dominé, Fitzgerald, Saxe 2022.
     """
     encoder, decoder = problem.weights
-    total = exact_two_layer(problem.time, encoder, decoder, problem.data.sigma_yx)
+    time, target = problem.white_clock(problem.time), problem.data.sigma_yx / problem.data.variance
+    total = exact_two_layer(time, encoder, decoder, target)
     return _of_map(problem, total)
 
 
 @Solution(
-    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened "
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow white_inputs "
     "lambda_balanced_start one_task|task_sequence",
     variables={"loss": LOSS, "mode_strength": MODE_STRENGTH},
 )
 def lambda_balanced(problem: Problem) -> Arrays:
     """Exact matrix Riccati solution of a two-layer network from a lambda-balanced start.
 
-    Initial weights have W_2^T W_2 - W_1 W_1^T = lambda I, and inputs are whitened. It also solves a
+    Initial weights have W_2^T W_2 - W_1 W_1^T = lambda I, and inputs are white. It also solves a
     sequence of tasks, each from the weights that the one before it ends with; mode strengths are
     those of the present task.
 
@@ -162,11 +164,11 @@ def lambda_balanced(problem: Problem) -> Arrays:
     encoder, decoder = problem.weights
     starts, tasks = zip(*problem.phases, strict=True)
     first, second = lambda_balanced_weights(
-        problem.time,
+        problem.white_clock(problem.time),
         encoder,
         decoder,
-        [task.sigma_yx for task in tasks],
-        [problem.flow_step * start for start in starts],
+        [task.sigma_yx / task.variance for task in tasks],
+        problem.white_clock(problem.flow_step * np.array(starts)).tolist(),
     )
     number = np.searchsorted(starts, problem.step, side="right") - 1
     parts = [
@@ -176,7 +178,7 @@ def lambda_balanced(problem: Problem) -> Arrays:
 
 
 @Solution(
-    requires="layered linear trained_readout one_hidden squared_error gradient_flow whitened",
+    requires="layered linear trained_readout one_hidden squared_error gradient_flow white_inputs",
     variables={
         "loss": LOSS,
         "mode_strength": MODE_STRENGTH,
@@ -188,16 +190,18 @@ def lambda_balanced(problem: Problem) -> Arrays:
     derived_for="equal encoder and decoder",
 )
 def tied(problem: Problem) -> Arrays:
-    """Gram matrix of a tied network with one hidden layer and whitened inputs.
+    """Gram matrix of a tied network with one hidden layer and white inputs.
 
     It is exact where encoder and decoder start equal.
 
     Source: the matrix Riccati solution of Fukumizu 1998.
     """
     task = problem.data.modes
-    gram = tied_gram(problem.time, (problem.weights[0] @ task.v).mT, np.diag(task.s))
+    time, start = problem.white_clock(problem.time), (problem.weights[0] @ task.v).mT
+    gram = tied_gram(time, start, np.diag(_target(problem)))
     diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
-    loss = problem.data.y_power / 2 - diagonal @ task.s + (gram**2).sum((-1, -2)) / 2
+    size = problem.data.variance * (gram**2).sum((-1, -2))
+    loss = problem.data.y_power / 2 - diagonal @ task.s + size / 2
     return {
         "loss": problem.as_trained(loss),
         "mode_strength": diagonal,
@@ -224,6 +228,11 @@ def flow(problem: Problem) -> Arrays:
     )
     norms = np.stack([np.linalg.norm(w, axis=(-2, -1)) for w in path], axis=-1)
     return _of_map(problem, _product(path)) | {"layer_norm": norms}
+
+
+def _target(problem: Problem) -> Float[np.ndarray, " mode"]:
+    """Final strength of each mode, for white inputs."""
+    return problem.data.modes.s / problem.data.variance
 
 
 def _product(weights: list[Float[np.ndarray, "*runs _out _in"]]) -> np.ndarray:

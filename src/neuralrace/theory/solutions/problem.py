@@ -104,6 +104,19 @@ class Problem:
         """Gradient-flow times at which to evaluate the theory, in units of tau."""
         return self.step * self.flow_step
 
+    def white_clock(self, time: Float[np.ndarray, " time"]) -> Float[np.ndarray, " time"]:
+        """Times at which whitened inputs give the weights that these inputs give at `time`.
+
+        The gradient of white inputs, sigma_xx = d I, is d times that of whitened inputs for the
+        same least-squares map, as sigma_yx - d W = d (sigma_yx / d - W). So solutions for whitened
+        inputs take these times and `sigma_yx / d`. In a sequence, d changes with the task.
+        """
+        starts, tasks = zip(*self.phases, strict=True)
+        starts, d = self.flow_step * np.array(starts), np.array([task.variance for task in tasks])
+        passed = np.append(0.0, np.cumsum(d[:-1] * np.diff(starts)))
+        task = np.searchsorted(starts, time, side="right") - 1
+        return passed[task] + d[task] * (time - starts[task])
+
     def as_trained(self, loss: Float[np.ndarray, "*runs time"]) -> Float[np.ndarray, "*runs time"]:
         """The loss 1/2 <|y - yhat|^2> with the normalisation of training."""
         return self.ensemble.training.loss.factor(len(self.data.x)) * loss

@@ -1,0 +1,274 @@
+"""Arrays of other libraries as NumPy arrays, or messages that say why not.
+
+Nothing is imported to recognise them: what an object can do decides, such as `detach` of PyTorch.
+"""
+
+from collections.abc import Callable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from neuralrace.datasets.base import MOST_NUMBERS
+from neuralrace.errors import UserError, counted, listed, shorten
+
+SAMPLE = ("sample", "samples", "observation", "obs", "example", "item", "batch", "row", "n")
+"""Names of dimensions that number samples, first or second."""
+MOST_CLASSES = 20
+"""Most classes that whole numbers in a column are taken for."""
+DUMPED = 40
+"""Most characters of an entry in a message."""
+
+
+def finite_matrix(argument: str, values: Any, axes: str) -> np.ndarray:
+    """An array of any library, or nested lists, as finite numbers along two axes.
+
+    Args:
+        argument: name of the argument, for messages.
+        values: the array.
+        axes: what its two axes are, such as "(sample, input)".
+
+    Raises:
+        UserError: the values are no such numbers.
+    """
+    array = real_numbers(argument, values)
+    if array.ndim != 2 or not array.size:
+        raise UserError(
+            f"has shape {array.shape}",
+            key=argument,
+            remedy=f"give an array with two axes {axes}, {_reshaped(argument, array, axes)}",
+        )
+    if odd := int((~np.isfinite(array)).sum()):
+        problem = f"{odd} {'number is' if odd == 1 else 'numbers are'} not finite"
+        row = int(np.argmin(np.isfinite(array).all(axis=1)))
+        raise UserError(f"{problem}, first in row {row}", key=argument, remedy="leave those out")
+    return array
+
+
+def _reshaped(argument: str, array: np.ndarray, axes: str) -> str:
+    """How to give an array two axes."""
+    row, column = axes.strip("()").split(", ")
+    if array.ndim == 0:
+        return f"such as [[{array}]]"
+    if not array.size:
+        return "neither of them empty"
+    if array.ndim == 1:
+        return (
+            f"such as {argument}.reshape(-1, 1) for a single {column} or "
+            f"{argument}.reshape(1, -1) for a single {row}"
+        )
+    return f"as {argument}.reshape({len(array)}, -1) makes of numbers by row"
+
+
+def targets(values: Any) -> np.ndarray:
+    """Targets (sample, output); a vector of numbers is a single output.
+
+    Raises:
+        UserError: the values are no such numbers, or class labels.
+    """
+    values = _plain("y", values)
+    labels = _label_array(values)
+    if labels is not None and (found := _classes(labels)) is not None:
+        column, text = "y" if labels.ndim == 1 else "y.ravel()", found.dtype.kind == "U"
+        index = column
+        if text or not np.array_equal(found, np.arange(len(found))):
+            index = f"np.unique({column}, return_inverse=True)[1]"
+        quantity = "" if text else "; for quantities, np.asarray(y, dtype=float)"
+        raise UserError(
+            f"has {counted(len(found), 'class label')}, {listed(map(_entry, found))}",
+            key="y",
+            remedy=f"give a column for each class with 1 or 0, np.eye({len(found)})[{index}]"
+            + quantity,
+        )
+    array = real_numbers("y", values)
+    return finite_matrix("y", array[:, None] if array.ndim == 1 else array, "(sample, output)")
+
+
+def _label_array(values: Any) -> np.ndarray | None:
+    """The values as one array, if they have one type; class labels do."""
+    if hasattr(values, "columns") and len(values.columns) > 1:
+        return None
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    if array.dtype.kind == "O" and array.size and all(isinstance(v, str) for v in array.flat):
+        array = array.astype(str)
+    return array if array.size else None
+
+
+def _classes(array: np.ndarray) -> np.ndarray | None:
+    """The different class labels, if these are such: text, or few whole numbers in one column."""
+    column = array.ndim == 2 and array.shape[1] == 1
+    if (array.ndim != 1 and not column) or array.dtype.kind not in "biuUS":
+        return None
+    if array.dtype.kind in "US":
+        try:
+            array.astype(float)
+        except ValueError:
+            return np.unique(array.astype(str))
+        return None  # numbers as text, which are refused later
+    found = np.unique(array)
+    few = 3 <= len(found) <= min(MOST_CLASSES, len(array) // 2)
+    return found if few or not column else None
+
+
+def matching(x: np.ndarray, y: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raises UserError unless inputs and targets have a row for each sample.
+
+    Args:
+        x: inputs.
+        y: targets.
+        shape: shape of the targets as they were given.
+    """
+    if len(x) == len(y):
+        return
+    remedy = "give both a row for each sample"
+    if x.shape[1] == len(y):
+        remedy += ", as x.T has"
+    elif y.shape[1] == len(x):
+        remedy += ", as y.T has"
+    elif x.shape[1] == y.shape[1]:
+        remedy += ", as x.T and y.T have"
+    raise UserError(f"has shape {shape}, and x has shape {x.shape}", key="y", remedy=remedy)
+
+
+def real_numbers(argument: str, values: Any) -> np.ndarray:
+    """Values of any library as an array of floats, of any shape.
+
+    Raises:
+        UserError: they are no real numbers, or too many.
+    """
+    if values is None:
+        raise UserError("is None", key=argument, remedy="give an array of numbers")
+    values, kind = _plain(argument, values), type(values).__name__
+    if np.ma.is_masked(values):
+        raise UserError(f"{kind} with masked entries", key=argument, remedy="leave those rows out")
+    if hasattr(values, "columns"):
+        _check_columns(argument, values)
+    try:
+        array = np.asarray(values)
+        problem, remedy = _wrong_type(argument, array)
+        if not problem:
+            with np.errstate(over="ignore"):  # longer floats overflow to infinity, refused later
+                return array.astype(float)
+    except (TypeError, ValueError, RuntimeError) as error:
+        problem, remedy = _wrong_entry(values) or (
+            f"{kind} cannot be read as numbers ({shorten(str(error), 200)})",
+            "give an array of numbers, as np.array(...) makes",
+        )
+    raise UserError(problem, key=argument, remedy=remedy)
+
+
+def _plain(argument: str, values: Any) -> Any:
+    """Values without what NumPy cannot read: gradients, devices, sparse storage, named axes."""
+    if isinstance(values, list | tuple):
+        tensors = any(hasattr(each, "detach") for each in values)
+        return [_plain(argument, each) for each in values] if tensors else values
+    if hasattr(values, "detach") and hasattr(values, "cpu"):  # PyTorch
+        values = values.detach().cpu()
+        if getattr(values, "is_sparse", False):
+            values = values.to_dense()
+        return values.float() if str(values.dtype).endswith("bfloat16") else values
+    if hasattr(values, "__cuda_array_interface__") and hasattr(values, "get"):  # CuPy
+        return values.get()
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):  # SciPy
+        if np.prod(values.shape, dtype=float) > MOST_NUMBERS:
+            problem = f"sparse array of shape {values.shape}, and at most {MOST_NUMBERS:.0e} "
+            raise UserError(f"{problem}numbers are read", key=argument, remedy="use fewer samples")
+        return values.toarray()
+    if hasattr(values, "data_vars"):  # xarray
+        names = listed(values.data_vars)
+        remedy = f"give one of them, or {argument}.to_dataarray()"
+        raise UserError(f"is a dataset of the variables {names}", key=argument, remedy=remedy)
+    dims = getattr(values, "dims", ())
+    if isinstance(dims, tuple) and len(dims) == 2 and dims[1] in SAMPLE and dims[0] not in SAMPLE:
+        return values.T
+    return values
+
+
+def _wrong_type(argument: str, array: np.ndarray) -> tuple[str, str]:
+    """Problem and remedy for arrays whose type says that they hold no real numbers; or nothing."""
+    kind, first = array.dtype.kind, array.flat[0] if array.size else ""
+    if array.dtype.names:
+        remedy = "give numpy.lib.recfunctions.structured_to_unstructured of it"
+        return f"is a structured array with the fields {listed(array.dtype.names)}", remedy
+    if kind == "c":
+        return "holds complex numbers", "give real and imaginary parts as two columns"
+    if kind in "mM":
+        return f"holds dates or times ({array.dtype})", "give numbers, such as days since the first"
+    if kind in "US":
+        try:
+            array.astype(float)
+        except ValueError:
+            return f"holds text, such as {_entry(first)}", "give numbers"
+        remedy = f"give numbers, such as np.array({argument}, dtype=float)"
+        return f"holds numbers as text, such as {_entry(first)}", remedy
+    if kind == "O" and array.ndim == 0:
+        remedy = "give an array of numbers, as np.array(list(...)) makes of an iterator"
+        return f"is of type {type(array.item()).__name__}", remedy
+    if kind == "O" and (wrong := _wrong_entry(array)):
+        return wrong
+    return "", ""
+
+
+def _wrong_entry(values: Any) -> tuple[str, str] | None:
+    """Problem and remedy of the first entry that is no real number, or of unequal rows."""
+    if isinstance(values, np.ndarray):
+        for at in np.ndindex(values.shape):
+            if not isinstance(values[at], Number) or isinstance(values[at], complex):
+                if _is_number(values[at]):
+                    continue
+                where = f"entry {list(map(int, at))} is {_entry(values[at])}"
+                return where, "give real numbers"
+        return None
+    if not isinstance(values, list | tuple):
+        return None
+    sizes = [np.size(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in values]
+    for number, size in enumerate(sizes):
+        if size != sizes[0]:
+            row, first = (
+                f"has {counted(s, 'number')}" if s >= 0 else "is no list" for s in (size, sizes[0])
+            )
+            problem = f"has rows of unequal length: row {number} {row}, row 0 {first}"
+            return problem, "give all rows one length"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, str | bytes)
+
+
+def _check_columns(argument: str, frame: Any) -> None:
+    """Raises UserError about the first column of a pandas or polars frame that is no numbers."""
+    by_position: Callable[[int], Any]
+    if hasattr(frame, "iloc"):
+        by_position = lambda number: frame.iloc[:, number]  # noqa: E731  names may repeat
+    else:
+        by_position = lambda number: frame[frame.columns[number]]  # noqa: E731
+    for number, name in enumerate(frame.columns):
+        column = by_position(number)
+        kind, dtype = np.asarray(column).dtype.kind, str(column.dtype)
+        missing = column.isnull() if hasattr(column, "isnull") else column.is_null()
+        if dtype.lower().startswith(("category", "categorical", "enum")):
+            problem, remedy = "is categorical", "give a column of 1 and 0 for each category"
+        elif absent := int(missing.sum()):
+            problem = f"misses {counted(absent, 'value')}"
+            remedy = "fill them in, or leave those rows out"
+        elif kind in "mM":
+            problem, remedy = f"holds dates or times ({dtype})", "give numbers or leave it out"
+        elif kind in "OUST" and any(isinstance(each, str) for each in column):
+            text = next(each for each in column if isinstance(each, str))
+            problem = f"holds text, such as {_entry(text)}"
+            remedy = "leave it out, or give a column of 1 and 0 for each category"
+        else:
+            continue
+        raise UserError(f"the column {str(name)!r} {problem}", key=argument, remedy=remedy)
+
+
+def _entry(value: Any) -> str:
+    return shorten(repr(value.item() if isinstance(value, np.generic) else value), DUMPED)
