@@ -200,12 +200,12 @@ REFUSED = {
     "labels from 1": ((X, LABELS + 1), r"y: has 3 .*eye\(3\)\[np\.unique\(y, return_inverse=True"),
     "list of labels": ((X, LABELS.tolist()), r"y: has 3 class labels, .*np\.eye\(3\)\[y\]"),
     "series of labels": ((X, pd.Series(LABELS)), r"y: has 3 class labels"),
-    "column of labels": ((X, LABELS[:, None]), r"y: has 3 class labels.*\[y\.ravel\(\)\]"),
+    "column of labels": ((X, LABELS[:, None]), r"y: has 3 class labels.*\[np\.ravel\(y\)\]"),
     "tensor of labels": ((X, Tensor(LABELS, device="cuda:0")), r"y: has 3 class labels"),
     "two labels": ((X, LABELS % 2), r"y: has 2 class labels, 0, 1; .*np\.eye\(2\)"),
-    "truth values": ((X, LABELS > 0), r"y: has 2 class labels, False, True"),
+    "truth values": ((X, LABELS > 0), r"y: has 2 class labels, False, True; .*unique\(y, "),
     "text labels": ((X, SPECIES), r"y: has 2 class labels, 'setosa', 'virginica'; .*unique.*\]$"),
-    "column of text": ((X, SPECIES[:, None]), r"y: has 2 class labels.*y\.ravel\(\), return"),
+    "column of text": ((X, SPECIES[:, None]), r"y: has 2 class labels.*np\.ravel\(y\), return"),
     "text labels in a list": ((X, SPECIES.tolist()), r"y: has 2 class labels, 'setosa'"),
     "text labels of pandas": ((X, pd.Series(SPECIES)), r"y: has 2 class labels, 'setosa'"),
     "categories": ((X, pd.Series(SPECIES, dtype="category")), r"y: has 2 class labels, 'setosa'"),
@@ -328,6 +328,17 @@ def test_arrays_are_taken(case):
 def test_other_arrays_are_refused_with_the_reason(case):
     arguments, message = REFUSED[case]
     assert re.match(message, refusal(*arguments))
+
+
+@pytest.mark.parametrize("case", [case for case in REFUSED if "class lab" in REFUSED[case][1]])
+def test_advice_about_class_labels_makes_one_hot_targets(case):
+    (x, y), _ = REFUSED[case]
+    if isinstance(y, Tensor):
+        y = y.array
+    code = re.search(r"np\.eye\(\d+\)\[.+?\](\[1\]\])?(?=;|$)", refusal(x, y))[0]
+    one_hot = eval(code, {"np": np, "y": y})
+    assert one_hot.shape == (12, len({*np.ravel(y).tolist()}))
+    assert (one_hot.sum(axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("case", OPTIONS)

@@ -69,9 +69,9 @@ def targets(values: Any) -> np.ndarray:
     values = _plain("y", values)
     labels = _label_array(values)
     if labels is not None and (found := _classes(labels)) is not None:
-        column, text = "y" if labels.ndim == 1 else "y.ravel()", found.dtype.kind == "U"
+        column, text = "y" if labels.ndim == 1 else "np.ravel(y)", found.dtype.kind == "U"
         index = column
-        if text or not np.array_equal(found, np.arange(len(found))):
+        if found.dtype.kind in "Ub" or not np.array_equal(found, np.arange(len(found))):
             index = f"np.unique({column}, return_inverse=True)[1]"
         quantity = "" if text else "; for quantities, np.asarray(y, dtype=float)"
         raise UserError(

@@ -208,7 +208,7 @@ def _dataset(x: Any, y: Any) -> Any:
         remedy = "give the target of each sample, (sample, output)"
         raise UserError("is missing", key="y", remedy=remedy)
     inputs, outputs = finite_matrix("x", x, "(sample, input)"), targets(y)
-    matching(inputs, outputs, np.shape(y) if hasattr(y, "shape") else outputs.shape)
+    matching(inputs, outputs, tuple(y.shape) if hasattr(y, "shape") else outputs.shape)
     for argument, array in (("x", inputs), ("y", outputs)):
         _check_size(argument, array)
     return {"name": "table", "x": inputs.tolist(), "y": outputs.tolist()}
