@@ -67,7 +67,7 @@ def test_short_values_are_shown_in_full():
 def test_every_dataclass_with_arrays_is_shown_by_shapes():
     offenders = []
     for path in Path(nr.__file__).parent.rglob("*.py"):
-        if {"datasets", "figures"} & {*path.parts}:
+        if "figures" in path.parts:
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):

@@ -13,6 +13,7 @@ from pydantic import Field
 from neuralrace.datasets.marginals import Marginal
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
+from neuralrace.extensions.representation import short_repr
 
 MOST_NUMBERS = 2 * 10**8
 """Largest number of entries in all inputs and targets of a dataset: 1.6 GB in double precision."""
@@ -35,6 +36,8 @@ class Modes:
     """Variance of the inputs along each v_k."""
     violation: float
     """Norm of the off-diagonal part of sigma_xx in the input basis, relative to sigma_xx."""
+
+    __repr__ = short_repr
 
     @property
     def joint(self) -> bool:
@@ -66,6 +69,8 @@ class Data:
     """Context of each sample, numbered from 0; gates may depend on it."""
     input_groups: tuple[int, ...] = ()
     """Sizes of the groups of inputs, in order; a pathway may be limited to some groups."""
+
+    __repr__ = short_repr
 
     @cached_property
     def sigma_yx(self) -> Float[np.ndarray, "output input"]:
@@ -134,6 +139,8 @@ class Domains:
 
     inputs: Float[np.ndarray, "domain item input"]
     targets: Float[np.ndarray, "domain item output"]
+
+    __repr__ = short_repr
 
     @property
     def count(self) -> int:
@@ -222,6 +229,8 @@ class Mixture:
     """Mean input <x> of each class."""
     marginal: Marginal | None = None
     """Distribution of each input, if inputs are functions of a Gaussian process."""
+
+    __repr__ = short_repr
 
 
 class Sizes(NamedTuple):

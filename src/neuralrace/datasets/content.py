@@ -30,7 +30,8 @@ def content_of(path: str | Path, limit: int, remedy: str = "check permissions") 
     try:
         # O_NONBLOCK: opening a pipe would otherwise wait until another process writes to it
         place = os.path.expanduser(path)
-        with open(place, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
+        wait_not = getattr(os, "O_NONBLOCK", 0)  # Windows has none
+        with open(place, "rb", opener=lambda name, how: os.open(name, how | wait_not)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 reason = "it is no regular file"

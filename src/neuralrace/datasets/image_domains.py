@@ -13,6 +13,7 @@ from neuralrace.datasets.base import DomainDataset, Domains, refuse_large_domain
 from neuralrace.datasets.features import Features
 from neuralrace.datasets.pixel_domains import PixelDomains, batches, raw_moments
 from neuralrace.datasets.second_moments import eigenmodes
+from neuralrace.extensions.representation import short_repr
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Moments:
     """Input correlation <x_i x_i^T> of every input domain."""
     sigma_yx: Float[np.ndarray, "domain class input"]
     """Correlation <y x_i^T> of the one-hot class with the input, of every input domain."""
+
+    __repr__ = short_repr
 
     @cached_property
     def modes(
@@ -47,6 +50,8 @@ class ImageDomains(PixelDomains):
     """Output unit of each class, in every output domain."""
     features: Features
     """Features of an image, which are the inputs of a network."""
+
+    __repr__ = short_repr
 
     @property
     def inputs(self) -> int:

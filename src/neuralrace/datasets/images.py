@@ -12,6 +12,7 @@ from pydantic import Field
 from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.datasets.random_streams import generator
 from neuralrace.extensions.model import Positive
+from neuralrace.extensions.representation import short_repr
 
 CLASSES = 10
 """Number of classes of every image set."""
@@ -32,6 +33,8 @@ class Images:
     held_out_labels: Int[np.ndarray, " held_out"]
     shape: tuple[int, int, int]
     """Channels, rows and columns of an image."""
+
+    __repr__ = short_repr
 
 
 class ImageSet(Dataset, ABC):

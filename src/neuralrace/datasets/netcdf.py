@@ -6,7 +6,6 @@ processor time and memory reads the file, and sends the arrays back.
 
 import io
 import json
-import resource
 import subprocess
 import sys
 import warnings
@@ -71,7 +70,9 @@ def main(path: str, *names: str) -> int:
     import netCDF4
 
     content, arrays = sys.stdin.buffer.read(), {}
-    with suppress(ValueError, OSError):  # some systems have no such limits
+    with suppress(ImportError, ValueError, OSError):  # some systems have no such limits
+        import resource
+
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         _limit_memory(2 * len(content))
@@ -81,7 +82,7 @@ def main(path: str, *names: str) -> int:
             present = [name for name in names if name in dataset.variables]
             for name in present:
                 refuse_array(path, name, np.dtype(dataset[name].dtype), dataset[name].shape)
-            with suppress(ValueError, OSError):
+            with suppress(ImportError, ValueError, OSError):
                 _limit_memory(3 * sum(8 * dataset[name].size for name in present))
             for name in present:
                 array = dataset[name][...]
@@ -107,6 +108,8 @@ def main(path: str, *names: str) -> int:
 
 def _limit_memory(more: int) -> None:
     """Limits the memory of this process to what it has, `more` bytes and `OVERHEAD`."""
+    import resource
+
     import psutil
 
     _, hard_limit = resource.getrlimit(resource.RLIMIT_AS)

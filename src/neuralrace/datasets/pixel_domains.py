@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from neuralrace.datasets.images import CLASSES, Images, Labelled
+from neuralrace.extensions.representation import short_repr
 
 BATCH = 256
 """Number of images in a batch of a sum over all images."""
@@ -22,6 +23,8 @@ class RawMoments:
     """Second moments; the last row holds the mean image."""
     by_class: Float[np.ndarray, "class raw"]
     """Correlation with the one-hot class."""
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class PixelDomains:
     """Indices of the raw pixels in the sum for each transformed pixel."""
     tap_weights: Float[np.ndarray, "domain pixel tap"]
     """Weights of these raw pixels."""
+
+    __repr__ = short_repr
 
     @property
     def count(self) -> int:
