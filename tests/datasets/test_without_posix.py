@@ -36,5 +36,5 @@ def test_simulation_needs_no_posix(tmp_path):
     np.savez(tmp_path / "data.npz", x=np.eye(3), y=np.diag([3.0, 2, 1]))
     command = [sys.executable, "-c", WITHOUT, tmp_path / "data.npz", tmp_path / "plot.png"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-    assert done.stdout == "0 of 1 runs diverged\n", done.stderr
+    assert done.stdout.startswith("0 of 1 runs diverged"), done.stderr
     assert (tmp_path / "plot.png").stat().st_size > 1000

@@ -66,9 +66,10 @@ def specify(
     Args:
         x: inputs, an array (sample, input) of finite real numbers, a row for each sample: of NumPy,
             SciPy, pandas, polars, xarray, JAX or PyTorch, or nested lists. Or a dataset with its
-            targets, in the place of both: by its name, such as "hierarchy" (`neuralrace list
-            datasets`), or as a mapping of name and parameters, such as {"name": "modes",
-            "singular_values": [3, 1], "inputs": 4, "outputs": 3} (`neuralrace keys dataset`).
+            targets, in the place of both: by its name, such as "hierarchy", of those in
+            `neuralrace list datasets`, or as a mapping of name and parameters, such as {"name":
+            "modes", "singular_values": [3, 1], "inputs": 4, "outputs": 3}; see
+            `neuralrace keys dataset`.
         y: targets, an array (sample, output) of finite real numbers, with as many rows as `x`; for
             classes, a column for each class with 1 or 0. A vector of floats is a single output.
             None with a dataset.

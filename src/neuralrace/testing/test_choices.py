@@ -13,7 +13,7 @@ from neuralrace.networks.layered import Activation
 from neuralrace.networks.modules.activations import ACTIVATIONS
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
 from neuralrace.testing.cells import LOADABLE, example_of, name_of
-from neuralrace.training.loss import LOSSES, Loss
+from neuralrace.training.loss import LOSSES, MSE, Loss
 from neuralrace.training.settings import OPTIMISERS
 
 CHOICES = (DATASETS, DOMAIN_SCHEMES, INITIALISERS, OPTIMISERS, PAIRS, SAMPLE_SCHEMES)
@@ -21,7 +21,7 @@ CHOICES = (DATASETS, DOMAIN_SCHEMES, INITIALISERS, OPTIMISERS, PAIRS, SAMPLE_SCH
 
 def test_registries_agree_with_the_configuration():
     assert set(ACTIVATIONS) == set(get_args(Activation))
-    assert set(LOSSES) == set(get_args(Loss.model_fields["name"].annotation))
+    assert {*LOSSES, MSE} == set(get_args(Loss.model_fields["name"].annotation))
     for classes in CHOICES:
         assert list(map(name_of, classes)) == sorted(set(map(name_of, classes)))
 
