@@ -293,7 +293,7 @@ def test_lack_of_room(copied, injecting, tmp_path, kind, error, reason, at_creat
 
 def finished_jobs(printed: str) -> int:
     """How many jobs a run of Snakemake has finished."""
-    return len(re.findall("Finished jobid", printed))
+    return len(re.findall(r" done, \d+ of \d+$", printed, re.MULTILINE))
 
 
 @pytest.mark.parametrize("error", ["ENOLCK", "EOPNOTSUPP"])
