@@ -111,16 +111,24 @@ def check_choosable(cell: Cell, absent: Sequence[str], network: Any) -> None:
         )
 
 
-def small_scale(cell: Cell) -> float:
-    """The init scale that theory chooses, for a cell with init scale 1."""
+def learned_maps(cell: Cell) -> list[pace.LinearMap]:
+    """The map that each pathway learns; it does not depend on init scale, rate or steps."""
     problem = Problem(cell, np.arange(1))
-    pathways = _pathways(problem)
-    maps = pace.learned_maps(problem.data, pathways)
+    return pace.learned_maps(problem.data, _pathways(problem))
+
+
+def small_scale(cell: Cell, maps: Sequence[pace.LinearMap]) -> float:
+    """The init scale that theory chooses, for a cell with init scale 1 and its `learned_maps`."""
+    pathways = _pathways(Problem(cell, np.arange(1)))
     return float(f"{pace.small_scale(pace.relevant_modes(maps, pathways)):.2g}")
 
 
-def fine_rate(cell: Cell) -> float:
+def fine_rate(cell: Cell, maps: Sequence[pace.LinearMap]) -> float:
     """The learning rate that theory chooses, for a cell with learning rate 1.
+
+    Args:
+        cell: specification.
+        maps: its `learned_maps`.
 
     Raises:
         UserError: the network is so deep that no rate is in range.
@@ -134,7 +142,6 @@ def fine_rate(cell: Cell) -> float:
         np.stack([norm for norm, at in zip(norms, levels, strict=True) if at == level], axis=-1)
         for level in range(max(levels) + 1)
     ]
-    maps = pace.learned_maps(problem.data, _pathways(problem))
     with np.errstate(over="ignore"):  # of very deep networks
         step = pace.flow_step(problem.data, layers, maps)
     rate = float(f"{step / problem.flow_step:.2g}")
@@ -147,18 +154,20 @@ def fine_rate(cell: Cell) -> float:
     return rate
 
 
-def needed_steps(cell: Cell) -> Needed:
+def needed_steps(cell: Cell, maps: Sequence[pace.LinearMap]) -> Needed:
     """Gradient steps until the slowest mode is learned, by theory.
+
+    Args:
+        cell: specification; its steps do not count.
+        maps: its `learned_maps`.
 
     Raises:
         UserError: the initial weights are so small, or the network so deep, that no number of
             steps is in range.
     """
     problem = Problem(cell, np.arange(1))
-    pathways = _pathways(problem)
-    maps = pace.learned_maps(problem.data, pathways)
     with np.errstate(over="ignore"):  # of very deep networks
-        time = pace.learning_time(pace.relevant_modes(maps, pathways))
+        time = pace.learning_time(pace.relevant_modes(maps, _pathways(problem)))
     needed = Needed(time / problem.flow_step, max(each.condition for each in maps))
     if needed.steps > MOST_STEPS and not needed.ill_conditioned:
         raise UserError(

@@ -8,6 +8,7 @@ from jaxtyping import Int
 
 from neuralrace.config.cell import Cell
 from neuralrace.config.requirements import unmet
+from neuralrace.datasets import Data
 from neuralrace.theory import pace
 from neuralrace.theory.solutions.problem import Problem
 
@@ -83,8 +84,7 @@ def best_possible(cell: Cell) -> Best | None:
         return None
     problem = Problem(cell, np.arange(1))
     data, name = problem.data, "best linear map"
-    x = data.x
-    widest = min(x.shape[1], data.y.shape[1])
+    widest = min(data.x.shape[1], data.y.shape[1])
     if gated:
         graph = problem.wiring.architecture
         edges = [edge for pathway in graph.pathways for edge in pathway.edges]
@@ -92,17 +92,17 @@ def best_possible(cell: Cell) -> Best | None:
         parallel = len({*edges}) == len(edges) and len(graph.outputs) == 1
         if not parallel or min(widths, default=widest) < widest:
             return None
-        name, x, rank = "best gated linear map", problem.wiring.gated_inputs, data.y.shape[1]
+        name, rank = "best gated linear map", data.y.shape[1]
+        data = Data(x=problem.wiring.gated_inputs, y=data.y)
     else:
         rank = min(cell.layered.hidden, default=widest)
         if rank < widest:
             name += f" of rank {rank}"
-    if x.shape[1] > MOST_INPUTS:
+    if data.x.shape[1] > MOST_INPUTS:
         return None
     power = data.y_power
-    sigma_yx, sigma_xx = data.y.T @ x / len(x), x.T @ x / len(x)
-    floor = pace.ROUNDING**2 * power
-    explained = min(float(pace.best_map(sigma_yx, sigma_xx, rank, floor).power.sum()), power)
+    best = pace.best_map(data.sigma_yx, data.sigma_xx, rank, pace.ROUNDING**2 * power)
+    explained = min(float(best.power.sum()), power)
     loss, gain = problem.as_trained(np.array([power - explained, explained]) / 2)
     return Best(name, float(loss), float(gain))
 

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from neuralrace.api.arguments import checked_arguments, reason_by_argument, refuse_unknown
-from neuralrace.api.choices import CHOSEN, Needed, default_observables, needed_steps
+from neuralrace.api.choices import CHOSEN, Needed, default_observables, learned_maps, needed_steps
 from neuralrace.api.outcome import count_diverged, describe_outcome
 from neuralrace.api.specification import (
     CELL_NAME,
@@ -346,7 +346,7 @@ def _planned(
         complete: dict[str, Any] = {**options, **chosen, "theory": [*theory]}
         return specify(x, y, **complete)
 
-    needed = needed_steps(cell) if options.get("steps") is None else None
+    needed = needed_steps(cell, learned_maps(cell)) if options.get("steps") is None else None
     return _Planned(build(names), build, network, automatic, left_out, needed)
 
 

@@ -19,6 +19,7 @@ from neuralrace.api.choices import (
     default_observables,
     fine_rate,
     fitting_records,
+    learned_maps,
     needed_steps,
     small_scale,
 )
@@ -147,17 +148,20 @@ def specify(
         choices = dict(zip(CHOSEN, (init_scales, learning_rate, steps), strict=True))
         if absent := [name for name, value in choices.items() if value is None]:
             check_choosable(cell, absent, network)
+            maps = learned_maps(cell)
+        # copies need no validation, which reads all numbers of the data; the result is validated
         if init_scales is None:
-            specification["init_scales"] = [small_scale(cell)]
-            cell = _validated(specification)
+            scale = small_scale(cell, maps)
+            specification["init_scales"] = [scale]
+            cell = cell.model_copy(update={"init_scales": (scale,)})
         if learning_rate is None:
-            training["learning_rate"] = fine_rate(cell)
-            cell = _validated(specification | plain_arguments(training=training))
+            training["learning_rate"] = fine_rate(cell, maps)
+            cell = _with_training(cell, training, record)
         if steps is None:
-            needed = min(needed_steps(cell).steps, MOST_STEPS)
+            needed = min(needed_steps(cell, maps).steps, MOST_STEPS)
             record["every"] = ceil(needed / records)
             training["steps"] = record["every"] * records
-            cell = _validated(specification | plain_arguments(training=training, record=record))
+            cell = _with_training(cell, training, record)
             affordable = MOST_SECONDS / estimate_cost(cell).train
             if affordable < 1:
                 record["every"] = max(1, int(affordable * record["every"]))
@@ -260,6 +264,16 @@ def _gates(gates: Any, samples: int | None) -> Any:
             remedy=f"give an array (pathway, sample), here (..., {samples}){transposed}",
         )
     return {"name": "listed", "rows": rows.tolist()}
+
+
+def _with_training(cell: Cell, training: Mapping[str, Any], record: Mapping[str, Any]) -> Cell:
+    """The cell with another learning rate, other steps and another recording interval."""
+    changes = {key: training[key] for key in ("learning_rate", "steps")}
+    parts = {
+        "training": cell.training.model_copy(update=changes),
+        "record": cell.record.model_copy(update={"every": record["every"]}),
+    }
+    return cell.model_copy(update=parts)
 
 
 def _validated(specification: Mapping[str, Any]) -> Cell:

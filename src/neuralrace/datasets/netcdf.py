@@ -90,11 +90,11 @@ def main(path: str, *names: str) -> int:
                     remedy = "fill them in or leave them out"
                     raise UserError("has missing values", key=name, remedy=remedy)
                 arrays[name] = np.asarray(array)
-            present = [*dataset.variables]
+            variables = [*dataset.variables]
         if names:
             np.savez(sys.stdout.buffer, **arrays)
         else:
-            print(json.dumps(present))
+            print(json.dumps(variables))
     except UserError as error:
         refusal = error
     except Exception as error:  # damaged files make the reader raise exceptions of many types
