@@ -34,8 +34,8 @@ KEYS = {
     "solutions": "theory",
 }
 """Argument of each key of a configuration, where their names differ; longer keys come first."""
-TABLE = "'table'"
-"""Name of the dataset that arrays make, as messages show it."""
+OF_ARRAYS = ("'table'", "'file'")
+"""Names of the datasets that arrays make, as messages show them."""
 KEYS_OF_NETWORK = {
     "network.hidden": "hidden",
     "network.activation": "activation",
@@ -150,7 +150,7 @@ def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
     if (more := len(lines) - LONGEST_MESSAGE) > 1:
         result.problem = "\n".join([*lines[:LONGEST_MESSAGE], f"and {more} more lines like these"])
     keys = KEYS | ({} if network is not None else KEYS_OF_NETWORK)
-    if result.key == "dataset.name" and result.value == TABLE:
+    if result.key == "dataset.name" and result.value in OF_ARRAYS:
         result.value = ""
     for key, argument in keys.items():
         moved = result.moved(key, argument)
@@ -164,7 +164,8 @@ def by_argument(error: UserError, prefix: str, network: Any) -> UserError:
 
 def _text_by_argument(text: str, keys: Mapping[str, str]) -> str:
     """A text with arguments in place of keys before a colon or a part of theirs."""
-    text = text.replace(f"dataset.name: {TABLE}: ", "x: ")
+    for name in OF_ARRAYS:
+        text = text.replace(f"dataset.name: {name}: ", "x: ")
     for key, argument in keys.items():
         text = re.sub(rf"(?<![\w.]){re.escape(key)}(?=\.\w|: )", argument, text)
     return text

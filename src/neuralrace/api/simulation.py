@@ -19,6 +19,7 @@ from neuralrace.api.specification import (
     CELL_NAME,
     EXPERIMENT,
     PAPER,
+    dataset_of,
     plain_arguments,
     python_errors,
     specify,
@@ -28,11 +29,12 @@ from neuralrace.config.cost import estimate_cost
 from neuralrace.config.location import Location
 from neuralrace.config.requirements import OF_NETWORK, unmet
 from neuralrace.config.sweep import MOST_CELLS, expand_sweep
+from neuralrace.datasets.given import Parameters
 from neuralrace.errors import UserError
 from neuralrace.extensions.registry import METRICS, SOLUTIONS
 from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.results.axes import record_steps
-from neuralrace.results.cells import CellResults
+from neuralrace.results.cells import DATA, CellResults, given_arrays
 from neuralrace.results.theory import theory_dataset
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.theory.integration import INTEGRATED, refuse_path
@@ -91,9 +93,10 @@ def simulate(
         `status`, how many runs diverged, and how low the loss of the others became compared with
         the best that the network could reach, where this is known; `left_out`, a line for each
         reason why solutions for such networks do not apply, empty when `theory` was given; `spec`,
-        the specification as JSON, which gives the same numbers in the workflow. With `sweep`, a
-        tree of such trees, by labels such as "hidden-8_learning_rate-0.1"; its `status` counts the
-        runs of all.
+        the specification as JSON, which gives the same numbers in the workflow. Of more than
+        10,000 numbers in `x` and `y`, it has shapes and checksum, and a dataset `data` has the
+        arrays. With `sweep`, a tree of such trees, by labels such as "hidden-8_learning_rate-0.1";
+        its `status` counts the runs of all, and the arrays that all have are its own `data`.
 
     Raises:
         UserError: as `specify`; an invalid sweep; or training, theory or a metric fails for this
@@ -123,7 +126,8 @@ def simulate(
             report(f"{label}: {number} of {len(cells)}", True)
             trees[label], status = _simulated(f"{PAPER}/{EXPERIMENT}/{label}", each, report)
             diverged, runs = diverged + int((status >= 0).sum()), runs + status.size
-    tree = xr.DataTree(name=f"{PAPER}.{EXPERIMENT}", children=trees)
+    shared = _shared_arrays(trees)
+    tree = xr.DataTree(name=f"{PAPER}.{EXPERIMENT}", children=trees).assign(shared)
     tree.attrs = {
         "status": count_diverged(diverged, runs),
         "sweep": json.dumps(plain_arguments(**sweep)),
@@ -141,6 +145,9 @@ def _swept(
     """
     location = Location({}, ("experiments", PAPER, EXPERIMENT))
     raw = {**arguments, **plain_arguments(sweep=sweep)}
+    keys = ",".join(raw["sweep"]) if isinstance(raw["sweep"], Mapping) else ""
+    if not {"x", "y"} & {key.strip().partition(".")[0] for key in keys.split(",")}:
+        raw["x"], raw["y"] = _read_once(raw["x"], raw["y"])
     cells = {cell.label: cell.specification for cell in expand_sweep(raw, location, MOST_CELLS)}
     specified = []
     for each in cells.values():
@@ -148,6 +155,23 @@ def _swept(
         specified.append(_specified(**each))
     _report_cost(specified, report)
     return cells
+
+
+def _read_once(x: Any, y: Any) -> tuple[Any, Any]:
+    """The arguments `x` and `y`, of which large arrays need not be converted again."""
+    dataset = dataset_of(x, y)
+    return (dataset, None) if isinstance(dataset, Parameters) else (x, y)
+
+
+def _shared_arrays(trees: dict[str, xr.DataTree]) -> dict[str, xr.DataTree]:
+    """The arrays given in Python, taken out of the trees of a sweep if all have the same."""
+    data = [tree.children[DATA] for tree in trees.values() if DATA in tree.children]
+    checksums = [{n: each.attrs["checksum"] for n, each in some.items()} for some in data]
+    if len(data) < len(trees) or any(each != checksums[0] for each in checksums):
+        return {}
+    for label, tree in trees.items():
+        trees[label] = tree.drop_nodes(DATA)
+    return {DATA: data[0].copy()}
 
 
 def _report_cost(cells: Sequence[Cell], report: Callable[..., None]) -> None:
@@ -205,6 +229,8 @@ def _simulated(
         None if planned.needed is None else planned.needed.steps,
     )
     report(status, True)
+    if given := given_arrays(cell):
+        datasets[DATA] = given
     for dataset in datasets.values():  # a notebook would show the specification in full for each
         dataset.attrs = {}
     tree = xr.DataTree.from_dict(datasets, name=name.replace("/", "."))
@@ -304,6 +330,7 @@ def _planned(
     Raises:
         UserError: as `specify`, or the weights along a named flow do not fit into memory.
     """
+    x, y = _read_once(x, y)
     automatic, network = _automatic(theory), options.get("network")
     seeds = options.get("seeds")
     if (

@@ -27,6 +27,7 @@ from neuralrace.config.cell import Cell
 from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import read_plan
 from neuralrace.datasets.file import File
+from neuralrace.datasets.given import Parameters, give
 from neuralrace.errors import UserError
 
 Named = str | Mapping[str, Any]
@@ -34,6 +35,9 @@ Named = str | Mapping[str, Any]
 PAPER, EXPERIMENT = "python", "simulate"
 CELL_NAME = f"{PAPER}/{EXPERIMENT}/main"
 """Identifier of the cell."""
+MOST_WRITTEN = 10_000
+"""Most numbers of inputs and targets that a specification holds; of more it holds shapes and
+checksum."""
 SMALLEST = 1e-50
 """Smallest allowed maximum of inputs and targets: a product of eight such numbers is in range."""
 
@@ -130,8 +134,11 @@ def specify(
             "batch": _by_name(batch),
         }
         record: dict[str, Any] = {"every": training["steps"] // records, "snapshots": snapshots}
-        dataset = _dataset(x, y)
-        samples = None if y is None else len(dataset["x"])
+        dataset = dataset_of(x, y)
+        if isinstance(dataset, Parameters):
+            samples = len(dataset.given.variables["x"][1])
+        else:
+            samples = None if y is None else len(dataset["x"])
         specification = {
             "dataset": dataset,
             **plain_arguments(
@@ -189,7 +196,14 @@ def _by_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-def _dataset(x: Any, y: Any) -> Any:
+def dataset_of(x: Any, y: Any) -> Any:
+    """Arguments `x` and `y` as the parameters of one dataset, which may stand for `x` alone.
+
+    Raises:
+        UserError: they are neither arrays that fit each other nor a dataset.
+    """
+    if isinstance(x, Parameters) and y is None:
+        return x
     # a dataset of xarray and a sparse array of SciPy are mappings, too
     if isinstance(x, str | Mapping) and not (hasattr(x, "data_vars") or hasattr(x, "nnz")):
         if isinstance(x, str) and Path(x).suffix.lower() in File.readers:
@@ -216,14 +230,16 @@ def _dataset(x: Any, y: Any) -> Any:
     matching(inputs, outputs, tuple(y.shape) if hasattr(y, "shape") else outputs.shape)
     for argument, array in (("x", inputs), ("y", outputs)):
         _check_size(argument, array)
-    return {"name": "table", "x": inputs.tolist(), "y": outputs.tolist()}
+    if inputs.size + outputs.size <= MOST_WRITTEN:
+        return {"name": "table", "x": inputs.tolist(), "y": outputs.tolist()}
+    return give("file", {"x": (("sample", "input"), inputs), "y": (("sample", "output"), outputs)})
 
 
 def _check_size(argument: str, array: np.ndarray) -> None:
     if not array.any():
         problem = "all numbers are 0, so that there is nothing to learn"
         raise UserError(problem, key=argument, remedy="give others")
-    if not SMALLEST <= (largest := np.abs(array).max()) <= 1 / SMALLEST:
+    if not SMALLEST <= (largest := max(array.max(), -array.min())) <= 1 / SMALLEST:
         raise UserError(
             f"the largest number is {largest:.1e}, and products of such numbers are out of range",
             key=argument,

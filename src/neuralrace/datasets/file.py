@@ -205,6 +205,8 @@ class File(UserFile, Dataset):
 
     def describe(self) -> str:
         """See `Dataset.describe`: the arrays or columns of `x` and `y`, and those not read."""
+        if self.given is not None:
+            return ""
         names, (inputs, targets, context) = self.names(), self.chosen
         if suffix_of(self.path) in TABLES and not self.named:
             columns = _columns(self.path, names)
@@ -266,7 +268,7 @@ def _joined(
         rows = ", ".join(f"{name} {len(part)}" for name, part in zip(names, parts, strict=True))
         remedy = "use arrays with one row for each sample"
         raise UserError(f"differ in rows: {rows}", file=path, key=unit, remedy=remedy)
-    joined = np.hstack(parts)
+    joined = np.hstack(parts) if len(parts) > 1 else parts[0]
     joined.flags.writeable = False
     return joined
 
@@ -282,13 +284,15 @@ def _matrix(path: str, name: str, unit: str, array: np.ndarray) -> Float[np.ndar
             remedy += "; for classes, a column for each with 1 or 0"
         raise UserError(problem, file=path, key=name, remedy=remedy)
     with np.errstate(over="ignore"):  # longdouble can exceed the range of float64
-        matrix = array.astype(np.float64)
+        matrix = array.astype(np.float64, copy=False)
     for problem, limit, remedy in (
         ("is not finite", np.finfo(float).max, "correct it or leave the sample out"),
         (f"has a value above {LARGEST:.0e}", LARGEST, "use other units"),
     ):
-        if not (within := (np.abs(matrix) <= limit).all(axis=1)).all():
-            problem = f"row {within.argmin()} {problem}"
+        # without a copy of the matrix, and false for NaN
+        if not -limit <= matrix.min() <= matrix.max() <= limit:
+            row = (np.abs(matrix) <= limit).all(axis=1).argmin()
+            problem = f"row {row} {problem}"
             raise UserError(problem, file=path, key=name, remedy=remedy)
     matrix.flags.writeable = False
     return matrix

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from neuralrace.datasets.base import MOST_NUMBERS
 from neuralrace.datasets.content import content_of, refuse_array
+from neuralrace.datasets.given import Given, given, is_given
 from neuralrace.datasets.netcdf import list_netcdf, read_netcdf
 from neuralrace.errors import UserError, shorten
 from neuralrace.extensions.model import ConfigModel
@@ -26,9 +27,9 @@ Lister = Callable[[str, bytes], Sequence[str]]
 
 
 class UserFile(ConfigModel):
-    """A configuration that reads a file of the user.
+    """A configuration that reads a file of the user, or arrays given in Python.
 
-    The checksum of the file is part of it: another content is another specification.
+    The checksum of either is part of it: another content is another specification.
     """
 
     reads_files: ClassVar[bool] = True
@@ -42,11 +43,16 @@ class UserFile(ConfigModel):
     checksum: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     """SHA-256 of the file; computed when absent, so that another content is another
     specification."""
+    _given: Given | None = PrivateAttr(None)
+    """The arrays in place of a file."""
 
     @model_validator(mode="before")
     @classmethod
     def _add_checksum(cls, raw: Any) -> Any:
         if not isinstance(raw, dict) or not isinstance(path := raw.get("path"), str):
+            return raw
+        if is_given(path):
+            given(path, raw.get("checksum"))  # refused where nothing holds the arrays
             return raw
         if (suffix := suffix_of(path)) not in cls.readers:
             problem = f"expected a path that ends in {' or '.join(cls.readers)}"
@@ -56,6 +62,17 @@ class UserFile(ConfigModel):
             return raw
         return raw | {"checksum": hashlib.sha256(_content(raw["path"])).hexdigest()}
 
+    @model_validator(mode="after")
+    def _hold_given(self) -> "UserFile":
+        if is_given(self.path):
+            self._given = given(self.path, self.checksum)
+        return self
+
+    @property
+    def given(self) -> Given | None:
+        """The arrays that were given in Python, if it names such."""
+        return self._given
+
     def arrays(self, names: Sequence[str]) -> Arrays:
         """Those of the named arrays that the file has.
 
@@ -63,6 +80,9 @@ class UserFile(ConfigModel):
             UserError: the file is missing, has another checksum, or cannot be read; or an array is
                 too large or does not hold real numbers.
         """
+        if self._given is not None:
+            known = self._given.variables
+            return {name: known[name][1] for name in names if name in known}
         content = _content(self.path)
         actual = hashlib.sha256(content).hexdigest()
         if actual != self.checksum:
@@ -79,6 +99,8 @@ class UserFile(ConfigModel):
         Raises:
             UserError: the file cannot be read.
         """
+        if self._given is not None:
+            return [*self._given.variables]
         return self.listers[suffix_of(self.path)](self.path, _content(self.path))
 
 

@@ -5,7 +5,7 @@ Metrics take one `CellResults`, figures and claims take all of a folder as `Resu
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count, islice, takewhile
 from pathlib import Path
@@ -22,11 +22,13 @@ from neuralrace.config.parts import PARTS
 from neuralrace.config.sweep import MOST_CELLS
 from neuralrace.config.variables import REGISTRIES, FileKind, why_absent
 from neuralrace.datasets import Data, DomainDataset, Domains
+from neuralrace.datasets.given import Given, Labelled, NotGivenError, give_again
 from neuralrace.datasets.image_domains import (
     ImageDomainDataset,
     ImageDomains,
     image_domains,
 )
+from neuralrace.datasets.user_file import UserFile
 from neuralrace.errors import UserError, counted, did_you_mean, shorten
 from neuralrace.extensions.model import problem_of
 from neuralrace.networks.gated import Gated
@@ -36,8 +38,34 @@ from neuralrace.results.files import checked, open_lazily, read_attributes, read
 
 IDENTIFIER = ["paper", "experiment", "cell"]
 """Parts of a cell's identifier."""
+DATA = "data"
+"""Child of a tree of `simulate` that has the arrays given in Python."""
 MOST_ROWS = 16
 """Rows of the table that results are printed as."""
+
+
+def _specification(text: str, file: Any) -> Cell:
+    """The specification in a result file or tree.
+
+    Raises:
+        UserError: it is of another version, or needs arrays that are not there.
+    """
+    try:
+        return Cell.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {problem_of(first)}"
+        if isinstance(first.get("ctx", {}).get("error"), NotGivenError):
+            raise UserError(
+                f"lacks its arrays, which are the child {DATA!r} of the tree of `simulate`",
+                file=file,
+                remedy="save and open that tree as a whole",
+            ) from error
+        raise UserError(
+            f"its specification does not fit this version ({reason})",
+            file=file,
+            remedy="run the workflow again, or read it by the version that made it",
+        ) from error
 
 
 def cell_name(attrs: Mapping[str, Any]) -> str:
@@ -123,16 +151,7 @@ class CellResults:
             UserError: the file is missing, damaged, or of another version.
         """
         kind = self.kinds[0]
-        try:
-            return Cell.model_validate_json(getattr(self, kind).attrs["spec"])
-        except ValidationError as error:
-            first = error.errors()[0]
-            reason = f"{'.'.join(map(str, first['loc']))}: {problem_of(first)}"
-            raise UserError(
-                f"its specification does not fit this version ({reason})",
-                file=self.path(kind),
-                remedy="run the workflow again, or read it by the version that made it",
-            ) from error
+        return _specification(getattr(self, kind).attrs["spec"], self.path(kind))
 
     def entries(self, kind: FileKind) -> dict[str, Any]:
         """The specification in a file, as a dictionary with dotted keys; no array is read.
@@ -531,6 +550,38 @@ def _as_in_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def given_arrays(cell: Cell) -> xr.Dataset:
+    """The arrays given in Python that a specification names, each with its checksum."""
+    files = (each for each in (cell.dataset, cell.init) if isinstance(each, UserFile))
+    return xr.Dataset(
+        {
+            name: (dims, array, {"checksum": file.given.checksum})
+            for file in files
+            if file.given is not None
+            for name, (dims, array) in file.given.variables.items()
+        }
+    )
+
+
+def _give_again(node: xr.DataTree) -> list[Given]:
+    """The arrays of a cell, or those of its sweep; all are read at their first use.
+
+    They can be found by their checksums as long as these are held.
+    """
+    above = (each[DATA].to_dataset() for each in (node, *node.parents) if DATA in each.children)
+    arrays: dict[str, dict[str, xr.Variable]] = {}
+    for name, variable in next(above, xr.Dataset()).variables.items():
+        arrays.setdefault(variable.attrs["checksum"], {})[str(name)] = variable
+
+    def reader(some: Mapping[str, xr.Variable]) -> Callable[[], Mapping[str, Labelled]]:
+        return lambda: {
+            name: (tuple(map(str, variable.dims)), variable.values)
+            for name, variable in some.items()
+        }
+
+    return [give_again(checksum, reader(some)) for checksum, some in arrays.items()]
+
+
 def cells_of(tree: xr.DataTree) -> list[CellResults]:
     """The cells in a tree of `simulate` or `open_tree`; no array is read.
 
@@ -542,8 +593,11 @@ def cells_of(tree: xr.DataTree) -> list[CellResults]:
         files: dict[str, Any] = {
             kind: node[kind].to_dataset() for kind in REGISTRIES if kind in node.children
         }
+        whole = None
         if files and "spec" in node.attrs:  # of `simulate`: once for all datasets
-            whole = Cell.model_validate_json(node.attrs["spec"])
+            given = _give_again(node)  # held until the specification holds them
+            whole = _specification(node.attrs["spec"], tree.name or node.path)
+            del given
             for kind in REGISTRIES:
                 if kind in files:
                     part = whole.only(PARTS[kind])
@@ -551,7 +605,7 @@ def cells_of(tree: xr.DataTree) -> list[CellResults]:
         if files and all("spec" in file.attrs for file in files.values()):
             attrs = node.attrs | next(iter(files.values())).attrs
             name = cell_name({str(key): value for key, value in attrs.items()})
-            cells.append(CellResults(name, Path(name), **files))
+            cells.append(CellResults(name, Path(name), whole, **files))
     if not cells:
         raise UserError(
             f"the tree {tree.name or tree.path!r} holds no cell",

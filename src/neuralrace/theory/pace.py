@@ -234,7 +234,9 @@ def flow_step(
     Source: derived here; the flow of steps, Barrett and Dherin 2021.
     """
     depth = len(layers)
-    inputs, outputs = _largest(data.x), _largest(data.y)
+    few = len(data.x) <= data.x.shape[1]
+    inputs = _largest(data.x) if few else float(np.linalg.eigvalsh(data.sigma_xx)[-1])
+    outputs = _largest(data.y)
     size = max(np.sqrt(outputs / inputs), *(best.norm for best in maps))
     # The norm of a layer of several matrices is at most the root of the sum of their squares.
     squares = [float((norms**2).sum(axis=-1).max()) for norms in layers]

@@ -15,6 +15,9 @@ from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.training.settings import Training
 from neuralrace.training.task import Task
 
+AT_ONCE = 2**23
+"""Most numbers of inputs and targets that are factorised at once."""
+
 
 class SampleTask(Task):
     """A network that maps inputs to outputs, sample by sample.
@@ -71,7 +74,14 @@ def second_moments(
     Squared error of a linear network depends on second moments alone. The triangular factor of
     [X Y] has the same moments, and so the same loss and gradient.
     """
-    factor = np.linalg.qr(np.hstack([x, y]), mode="r")
+    # in parts, as the factor of all samples at once would take three copies of them
+    columns = x.shape[1] + y.shape[1]
+    rows = max(AT_ONCE // columns, 4 * columns)
+    parts = [
+        np.linalg.qr(np.hstack([x[start : start + rows], y[start : start + rows]]), mode="r")
+        for start in range(0, len(x), rows)
+    ]
+    factor = np.linalg.qr(np.vstack(parts), mode="r") if len(parts) > 1 else parts[0]
     factor *= np.sqrt(len(factor) / len(x))
     left, right = np.split(factor, [x.shape[1]], axis=1)
     return left, right
