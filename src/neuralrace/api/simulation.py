@@ -24,6 +24,7 @@ from neuralrace.api.specification import (
     python_errors,
     specify,
 )
+from neuralrace.api.weights import are_weights
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.cost import estimate_cost
 from neuralrace.config.location import Location
@@ -425,6 +426,8 @@ def _chosen_values(cell: Cell, options: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments that were absent or changed, with their values in the cell."""
     values = {"init_scales": [*cell.init_scales], **vars(cell.training)}
     chosen = {name: values[name] for name in CHOSEN if options.get(name) is None}
+    if are_weights(options.get("init")):  # they keep their scale
+        chosen.pop("init_scales", None)
     records = cell.training.steps // cell.record.every
     requested = options.get("records", signature(specify).parameters["records"].default)
     return chosen if records == requested else chosen | {"records": records}

@@ -23,6 +23,7 @@ from neuralrace.api.choices import (
     needed_steps,
     small_scale,
 )
+from neuralrace.api.weights import are_weights, hidden_units, initial_arrays
 from neuralrace.config.cell import Cell
 from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import read_plan
@@ -32,6 +33,8 @@ from neuralrace.errors import UserError
 
 Named = str | Mapping[str, Any]
 """A name, or the mapping that a configuration has in its place."""
+SEEDS = 5
+"""Runs at each init scale."""
 PAPER, EXPERIMENT = "python", "simulate"
 CELL_NAME = f"{PAPER}/{EXPERIMENT}/main"
 """Identifier of the cell."""
@@ -51,9 +54,9 @@ def specify(
     activation: str = "linear",
     gates: Any = None,
     network: Mapping[str, Any] | None = None,
-    init: Named = "normal",
+    init: Any = "normal",
     init_scales: Sequence[float] | None = None,
-    seeds: int = 5,
+    seeds: int | None = None,
     optimiser: Named = "sgd",
     loss: Named = "squared_error",
     batch: Named = "full",
@@ -86,11 +89,14 @@ def specify(
             from 0, closed, to 1, open; or a gating scheme by its name or as a mapping.
         network: any other network, as a mapping, in place of `hidden`, `activation` and `gates`.
         init: initialiser, by its name or as a mapping; "normal" draws independent normal weights
-            with the init scale as their standard deviation.
+            with the init scale as their standard deviation. Or the initial weights: a list of
+            arrays (out, in), first layer first; a state dict of PyTorch, parameters of Flax, or the
+            list that Keras' `get_weights` gives. Biases must be zero. `hidden` may then be absent.
         init_scales: factors on every initial weight; there are `seeds` runs for each. When absent,
             theory chooses one (`theory.pace.small_scale`): modes start from at most 1% of their
-            final strength.
-        seeds: number of runs at each init scale; runs of one seed start in the same directions.
+            final strength. Weights that `init` gives keep their scale: it is 1.
+        seeds: number of runs at each init scale; runs of one seed start in the same directions. 5
+            when absent, and 1 with weights that `init` gives.
         optimiser: optimiser, by its name or as a mapping; "sgd" is plain gradient descent.
         loss: loss function: "squared_error", half the squared error of a sample, averaged over
             samples; "mse", the mean over samples and outputs, as `MSELoss` of PyTorch;
@@ -139,13 +145,17 @@ def specify(
             samples = len(dataset.given.variables["x"][1])
         else:
             samples = None if y is None else len(dataset["x"])
+        if are_weights(init):
+            init, hidden, init_scales, seeds = _given_weights(
+                init, dataset, hidden, init_scales, seeds, network is None and gates is None
+            )
         specification = {
             "dataset": dataset,
             **plain_arguments(
                 network=_network(network, hidden, activation, gates, samples),
                 init=_by_name(init),
                 init_scales=[1.0] if init_scales is None else init_scales,
-                seeds=seeds,
+                seeds=SEEDS if seeds is None else seeds,
                 training=training,
                 record=record,
                 precision=precision,
@@ -233,6 +243,30 @@ def dataset_of(x: Any, y: Any) -> Any:
     if inputs.size + outputs.size <= MOST_WRITTEN:
         return {"name": "table", "x": inputs.tolist(), "y": outputs.tolist()}
     return give("file", {"x": (("sample", "input"), inputs), "y": (("sample", "output"), outputs)})
+
+
+def _given_weights(
+    init: Any, dataset: Any, hidden: Any, init_scales: Any, seeds: Any, layered: bool
+) -> tuple[Parameters, Any, Any, int]:
+    """Arguments `init`, `hidden`, `init_scales` and `seeds` for weights that `init` gives."""
+    if seeds not in (None, 1):
+        problem = "init gives the weights of one run, and all runs would be the same"
+        raise UserError(problem, key="seeds", value=seeds, remedy="leave it out")
+    probe = {"network": {"name": "layered", "hidden": [1]}, "init": {"name": "normal"}}
+    probe |= {"init_scales": [1.0], "seeds": 1, "record": {"every": 1}}
+    probe |= {"training": {"learning_rate": 1.0, "steps": 1}, "dataset": dataset}
+    sizes = _validated(probe).dataset.sizes
+    arrays = initial_arrays(init, sizes.inputs, sizes.outputs)
+    units = {
+        name: ((f"{name}_unit", f"{name}_input"), array.astype(float))
+        for name, array in arrays.items()
+    }
+    return (
+        give("file", units),
+        hidden_units(arrays, hidden) if layered else hidden,
+        [1.0] if init_scales is None else init_scales,
+        1,
+    )
 
 
 def _check_size(argument: str, array: np.ndarray) -> None:
