@@ -60,28 +60,28 @@ def _reshaped(argument: str, array: np.ndarray, axes: str) -> str:
     return f"as {argument}.reshape({len(array)}, -1) makes of numbers by row"
 
 
-def targets(values: Any) -> np.ndarray:
+def targets(values: Any, argument: str = "y") -> np.ndarray:
     """Targets (sample, output); a vector of numbers is a single output.
 
     Raises:
         UserError: the values are no such numbers, or class labels.
     """
-    values = _plain("y", values)
+    values = _plain(argument, values)
     labels = _label_array(values)
     if labels is not None and (found := _classes(labels)) is not None:
-        column, text = "y" if labels.ndim == 1 else "np.ravel(y)", found.dtype.kind == "U"
-        index = column
+        column = argument if labels.ndim == 1 else f"np.ravel({argument})"
+        index, text = column, found.dtype.kind == "U"
         if found.dtype.kind in "Ub" or not np.array_equal(found, np.arange(len(found))):
             index = f"np.unique({column}, return_inverse=True)[1]"
-        quantity = "" if text else "; for quantities, np.asarray(y, dtype=float)"
+        quantity = "" if text else f"; for quantities, np.asarray({argument}, dtype=float)"
         raise UserError(
             f"has {counted(len(found), 'class label')}, {listed(map(_entry, found))}",
-            key="y",
+            key=argument,
             remedy=f"give a column for each class with 1 or 0, np.eye({len(found)})[{index}]"
             + quantity,
         )
-    array = real_numbers("y", values)
-    return finite_matrix("y", array[:, None] if array.ndim == 1 else array, "(sample, output)")
+    array = real_numbers(argument, values)
+    return finite_matrix(argument, array[:, None] if array.ndim == 1 else array, "(sample, output)")
 
 
 def _label_array(values: Any) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from neuralrace.theory.solutions.problem import Problem
 
 CHOSEN = ("init_scales", "learning_rate", "steps")
 """Arguments that theory chooses when they are absent."""
-OBSERVED = {"mode_strength": "linear", "pair_error": ""}
+OBSERVED = {"test_loss": "", "mode_strength": "linear", "pair_error": ""}
 """Observables that are recorded by default, with requirements in addition to their own."""
 MOST_STEPS = 10**10
 """Most steps that theory chooses, which would take days. If learning takes more although inputs are

@@ -72,6 +72,18 @@ def describe_outcome(
     return line
 
 
+def describe_test(trajectory: xr.Dataset, diverged_at: Int[np.ndarray, "init_scale seed"]) -> str:
+    """The end of the line of `describe_outcome`, about the loss on test samples; may be empty."""
+    healthy = diverged_at < 0
+    if "test_loss" not in trajectory or not healthy.any():
+        return ""
+    start, end = (trajectory["test_loss"].isel(time=at).values[healthy] for at in (0, -1))
+    if not start.all():
+        return ""
+    several = " or less" if start.size > 1 else ""
+    return f"; final test loss / initial test loss: {_share(float((end / start).max()))}{several}"
+
+
 def best_possible(cell: Cell) -> Best | None:
     """The best that the network could reach; None where this is not known.
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 from neuralrace.api.arguments import checked_arguments, reason_by_argument, refuse_unknown
 from neuralrace.api.choices import CHOSEN, Needed, default_observables, learned_maps, needed_steps
-from neuralrace.api.outcome import count_diverged, describe_outcome
+from neuralrace.api.outcome import count_diverged, describe_outcome, describe_test
 from neuralrace.api.specification import (
     CELL_NAME,
     EXPERIMENT,
@@ -54,6 +54,8 @@ LONG, LARGE = 20.0, 2000
 MANY_SEEDS, DRAW = 20_000, 4e-4
 """Seeds whose initial weights take long to draw, and the seconds for each, as they are drawn up to
 four times: for the init scale, the learning rate, training and theory."""
+TESTS = ("x_test", "y_test", "test")
+"""Arguments of test samples."""
 ORIGIN = ("paper", "experiment", "cell", "device", "precision", "xla_flags")
 """Attributes of a trajectory that are written to the tree of its cell."""
 
@@ -147,8 +149,8 @@ def _swept(
     location = Location({}, ("experiments", PAPER, EXPERIMENT))
     raw = {**arguments, **plain_arguments(sweep=sweep)}
     keys = ",".join(raw["sweep"]) if isinstance(raw["sweep"], Mapping) else ""
-    if not {"x", "y"} & {key.strip().partition(".")[0] for key in keys.split(",")}:
-        raw["x"], raw["y"] = _read_once(raw["x"], raw["y"])
+    if not {"x", "y", *TESTS} & {key.strip().partition(".")[0] for key in keys.split(",")}:
+        raw = _read_once(raw)
     cells = {cell.label: cell.specification for cell in expand_sweep(raw, location, MOST_CELLS)}
     specified = []
     for each in cells.values():
@@ -158,10 +160,14 @@ def _swept(
     return cells
 
 
-def _read_once(x: Any, y: Any) -> tuple[Any, Any]:
-    """The arguments `x` and `y`, of which large arrays need not be converted again."""
-    dataset = dataset_of(x, y)
-    return (dataset, None) if isinstance(dataset, Parameters) else (x, y)
+def _read_once(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `specify` in which large arrays need not be converted again."""
+    tests = {name: arguments[name] for name in TESTS if name in arguments}
+    dataset = dataset_of(arguments["x"], arguments["y"], **tests)
+    if not isinstance(dataset, Parameters):
+        return {**arguments}
+    others = {name: value for name, value in arguments.items() if name not in TESTS}
+    return {**others, "x": dataset, "y": None}
 
 
 def _shared_arrays(trees: dict[str, xr.DataTree]) -> dict[str, xr.DataTree]:
@@ -229,6 +235,7 @@ def _simulated(
         diverged_at,
         None if planned.needed is None else planned.needed.steps,
     )
+    status += describe_test(datasets["trajectory"], diverged_at)
     report(status, True)
     if given := given_arrays(cell):
         datasets[DATA] = given
@@ -331,7 +338,8 @@ def _planned(
     Raises:
         UserError: as `specify`, or the weights along a named flow do not fit into memory.
     """
-    x, y = _read_once(x, y)
+    options = _read_once({"x": x, "y": y, **options})
+    x, y = options.pop("x"), options.pop("y")
     automatic, network = _automatic(theory), options.get("network")
     seeds = options.get("seeds")
     if (

@@ -29,6 +29,7 @@ from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import read_plan
 from neuralrace.datasets.file import File
 from neuralrace.datasets.given import Parameters, give
+from neuralrace.datasets.held_out import check_keys
 from neuralrace.errors import UserError
 
 Named = str | Mapping[str, Any]
@@ -68,6 +69,9 @@ def specify(
     metrics: Sequence[str] | None = (),
     theory: Sequence[str] | None = (),
     precision: str = "float64",
+    x_test: Any = None,
+    y_test: Any = None,
+    test: float | None = None,
 ) -> Cell:
     """Builds the specification of a cell, as a configuration would; nothing is trained.
 
@@ -110,12 +114,18 @@ def specify(
         records: largest number of entries of the time axis after its first. It is reduced, to at
             least a quarter, until it divides `steps` and is a multiple of `snapshots`.
         snapshots: the same for large variables: weights and outputs.
-        observables: names of recorded variables in addition to the loss. When absent, mode
-            strengths of linear networks ("mode_strength"), errors of trained and untrained pairs of
-            domains ("pair_error"), and all that the metrics require; name these to keep them.
+        observables: names of recorded variables in addition to the loss. When absent, the loss on
+            test samples if there are any ("test_loss"), mode strengths of linear networks
+            ("mode_strength"), errors of trained and untrained pairs of domains ("pair_error"), and
+            all that the metrics require; name these to keep them.
         metrics: names of metrics, which are computed at the end.
         theory: names of theoretical solutions.
         precision: floating-point precision of training, "float64" or "float32".
+        x_test: inputs of test samples, which are not trained on, with the columns of `x`. Their
+            loss is recorded as `test_loss`, beside the training loss `loss`.
+        y_test: targets of the test samples, with the columns of `y`.
+        test: share of the samples to test on, in place of `x_test` and `y_test`, such as 0.3: they
+            are drawn at random, the same ones in all runs, and training has the others.
 
     Raises:
         UserError: an argument is unknown, of the wrong type or out of range, or does not fit the
@@ -140,11 +150,18 @@ def specify(
             "batch": _by_name(batch),
         }
         record: dict[str, Any] = {"every": training["steps"] // records, "snapshots": snapshots}
-        dataset = dataset_of(x, y)
+        dataset = dataset_of(x, y, x_test, y_test, test)
         if isinstance(dataset, Parameters):
             samples = len(dataset.given.variables["x"][1])
         else:
             samples = None if y is None else len(dataset["x"])
+        tested = {"test", "x_test"} & dataset.keys()
+        if tested and gates is not None and not isinstance(gates, str | Mapping):
+            raise UserError(
+                "are those of single samples, and test samples have none",
+                key="gates",
+                remedy="give a gating scheme that depends on inputs, or leave out test samples",
+            )
         if are_weights(init):
             init, hidden, init_scales, seeds = _given_weights(
                 init, dataset, hidden, init_scales, seeds, network is None and gates is None
@@ -206,13 +223,13 @@ def _by_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-def dataset_of(x: Any, y: Any) -> Any:
-    """Arguments `x` and `y` as the parameters of one dataset, which may stand for `x` alone.
+def dataset_of(x: Any, y: Any, x_test: Any = None, y_test: Any = None, test: Any = None) -> Any:
+    """These arguments as the parameters of one dataset, which may stand for `x` alone.
 
     Raises:
         UserError: they are neither arrays that fit each other nor a dataset.
     """
-    if isinstance(x, Parameters) and y is None:
+    if isinstance(x, Parameters):
         return x
     # a dataset of xarray and a sparse array of SciPy are mappings, too
     if isinstance(x, str | Mapping) and not (hasattr(x, "data_vars") or hasattr(x, "nnz")):
@@ -232,7 +249,14 @@ def dataset_of(x: Any, y: Any) -> Any:
                 key="y",
                 remedy="leave it out",
             )
-        return plain_arguments(dataset=_by_name(x))["dataset"]
+        dataset = plain_arguments(dataset=_by_name(x))["dataset"]
+        if x_test is None and y_test is None and test is None:
+            return dataset
+        if x_test is not None or y_test is not None or dataset["name"] not in ("table", "file"):
+            key = "test" if test is not None else "x_test" if x_test is not None else "y_test"
+            problem = f"is for arrays, and x is the dataset {dataset['name']!r}"
+            raise UserError(problem, key=key, remedy="leave it out")
+        return dataset | plain_arguments(test=test)
     if y is None:
         remedy = "give the target of each sample, (sample, output)"
         raise UserError("is missing", key="y", remedy=remedy)
@@ -240,9 +264,21 @@ def dataset_of(x: Any, y: Any) -> Any:
     matching(inputs, outputs, tuple(y.shape) if hasattr(y, "shape") else outputs.shape)
     for argument, array in (("x", inputs), ("y", outputs)):
         _check_size(argument, array)
-    if inputs.size + outputs.size <= MOST_WRITTEN:
-        return {"name": "table", "x": inputs.tolist(), "y": outputs.tolist()}
-    return give("file", {"x": (("sample", "input"), inputs), "y": (("sample", "output"), outputs)})
+    arrays = {"x": inputs, "y": outputs}
+    check_keys(x_test, y_test, test)
+    if x_test is not None:
+        arrays["x_test"] = finite_matrix("x_test", x_test, "(sample, input)")
+        arrays["y_test"] = targets(y_test, "y_test")
+        for argument in ("x_test", "y_test"):
+            _check_size(argument, arrays[argument])
+    share = {} if test is None else plain_arguments(test=test)
+    if sum(array.size for array in arrays.values()) <= MOST_WRITTEN:
+        return {"name": "table"} | {n: array.tolist() for n, array in arrays.items()} | share
+    axes = {"x": ("sample", "input"), "y": ("sample", "output")}
+    axes |= {"x_test": ("test_sample", "input"), "y_test": ("test_sample", "output")}
+    parameters = give("file", {name: (axes[name], array) for name, array in arrays.items()})
+    parameters.update({name: name for name in arrays if name.endswith("_test")} | share)
+    return parameters
 
 
 def _given_weights(

@@ -638,6 +638,13 @@ def positive_modes(ensemble: "Ensemble") -> UserError | None:
     )
 
 
+@requirement
+def test_samples(ensemble: "Ensemble") -> UserError | None:
+    """The dataset has test samples, which are not trained on."""
+    remedy = "give test or x_test and y_test of the dataset table or file"
+    return _dataset(ensemble, ensemble.dataset.has_test, remedy, "has no test samples")
+
+
 @data_requirement
 def one_output(ensemble: "Ensemble") -> UserError | None:
     """The dataset has a single output."""
@@ -696,7 +703,9 @@ def gates_fit(ensemble: "Ensemble") -> UserError | None:
         network.partners(dataset.count)
     elif network.has_fixed_gates and dataset.sizes.samples <= FEW_SAMPLES:
         for _, task in dataset.phases:
-            network.examples(task)
+            examples = network.examples(task)
+            if (test := task.load().test) is not None:
+                network.test_examples(examples, test)
     return None
 
 

@@ -69,6 +69,8 @@ class Data:
     """Context of each sample, numbered from 0; gates may depend on it."""
     input_groups: tuple[int, ...] = ()
     """Sizes of the groups of inputs, in order; a pathway may be limited to some groups."""
+    test: "Data | None" = None
+    """Samples that are not trained on, for the test loss."""
 
     __repr__ = short_repr
 
@@ -258,6 +260,11 @@ class Dataset(ConfigModel, ABC):
         data = self.load()
         samples, inputs = data.x.shape
         return Sizes(samples, inputs, data.y.shape[1])
+
+    @property
+    def has_test(self) -> bool:
+        """Whether it has test samples, which are not trained on."""
+        return False
 
     def describe(self) -> str:
         """What is read from which file; nothing for other datasets.

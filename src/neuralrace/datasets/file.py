@@ -10,10 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from neuralrace.datasets.base import Data, Dataset
 from neuralrace.datasets.content import refuse_array
+from neuralrace.datasets.held_out import check_keys, is_absent, with_test
 from neuralrace.datasets.user_file import (
     ARRAY_LISTERS,
     ARRAY_READERS,
@@ -184,6 +185,24 @@ class File(UserFile, Dataset):
     """Name of the array of targets, or names of columns."""
     context: str | None = None
     """Name of the array or column of contexts."""
+    x_test: Names | None = Field(None, exclude_if=is_absent)
+    """Name of the array of inputs of test samples, which are not trained on; the observable
+    `test_loss` is their loss."""
+    y_test: Names | None = Field(None, exclude_if=is_absent)
+    """Name of the array of targets of test samples."""
+    test: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, exclude_if=is_absent)
+    """Share of the samples that become test samples in place of `x_test`, the same ones in all
+    runs."""
+
+    @model_validator(mode="after")
+    def _test_fits(self) -> "File":
+        check_keys(self.x_test, self.y_test, self.test)
+        return self
+
+    @property
+    def has_test(self) -> bool:
+        """See `Dataset.has_test`."""
+        return self.x_test is not None or self.test is not None
 
     @property
     def contexts(self) -> Int[np.ndarray, " sample"] | None:
@@ -213,14 +232,16 @@ class File(UserFile, Dataset):
             inputs, targets = ([names[at] for at in columns[each]] for each in ("x", "y"))
         contexts = [context] * (context in names)
         parts = {"x": inputs, "y": targets, "context": contexts}
-        unused = [name for name in names if name and name not in {*inputs, *targets, *contexts}]
+        parts |= {"x_test": self.x_test or (), "y_test": self.y_test or ()}
+        read = {name for part in parts.values() for name in part}
+        unused = [name for name in names if name and name not in read]
         shown = (f"{key}: {listed(of)}" for key, of in {**parts, "not read": unused}.items() if of)
         return f"{self.path}, {'; '.join(shown)}"
 
     @property
     def named(self) -> bool:
         """Whether the user names any array or column."""
-        return bool(self.x or self.y or self.context)
+        return bool(self.x or self.y or self.context or self.x_test)
 
     @property
     def chosen(self) -> tuple[tuple[str, ...], tuple[str, ...], str]:
@@ -231,8 +252,9 @@ class File(UserFile, Dataset):
 @lru_cache(maxsize=1)  # planning reads the sizes once for every cell
 def _data(file: File) -> Data:
     path, (inputs, targets, context) = file.path, file.chosen
-    arrays = file.arrays((*inputs, *targets, context) if file.named else NAMES)
-    required = [*inputs, *targets, *[context] * (file.context is not None)]
+    tests = (*(file.x_test or ()), *(file.y_test or ()))
+    arrays = file.arrays((*inputs, *targets, context, *tests) if file.named else NAMES)
+    required = [*inputs, *targets, *[context] * (file.context is not None), *tests]
     for name in required:
         if name not in arrays:
             raise UserError(
@@ -251,7 +273,14 @@ def _data(file: File) -> Data:
             remedy="use one row of x and one row of y for each sample",
         )
     contexts = _contexts(path, arrays[context], len(x)) if context in arrays else None
-    return Data(x=x, y=y, contexts=contexts)
+    test = None
+    if file.x_test and file.y_test:
+        test = (
+            _joined(path, file.x_test, "input", arrays),
+            _joined(path, file.y_test, "output", arrays),
+            None,
+        )
+    return with_test(Data(x=x, y=y, contexts=contexts), test, file.test)
 
 
 def _joined(

@@ -24,11 +24,13 @@ from neuralrace.theory.modes import final_strength
 
 Clock = Literal["steps", "epochs", "flow"]
 """What a time axis counts."""
+TEST = style.LINES[2]
+"""Line of the loss on test samples."""
 PAIRS = ("trained_error", "untrained_error")
 LINES = {"task_loss": "task", "mode_strength": "mode", "layer_norm": "layer"}
 """Variables with a panel for each init scale, and the axis that has a line for each entry."""
 TITLES = {"task_loss": "loss of each task", "mode_strength": "modes", "layer_norm": "layer norms"}
-DRAWN = ("loss", *LINES, *PAIRS)
+DRAWN = ("loss", "test_loss", *LINES, *PAIRS)
 """Variables over time that are drawn if they were recorded."""
 COLUMNS, HEIGHT = 3, 2.1
 """Number of panels in a row, and height of a row in inches."""
@@ -57,6 +59,7 @@ def plot(
 ) -> Figure:
     """Draws the loss over time, and everything else that was recorded over time.
 
+    - the loss on test samples is dotted, beside the training loss;
     - mode strengths. A grey line and a number at its end are the strength that theory predicts for
       the end of training. For uncorrelated inputs of variance 1 this is the singular value of the
       input-output correlation;
@@ -105,7 +108,7 @@ def plot(
     with style.rc_context():
         if ax is not None:
             _loss(ax, cells[0], shown[0])
-            ax.legend(handles=_scale_handles(cells))
+            ax.legend(handles=[*_scale_handles(cells), *_test_handles(cells)])
             ax.set_xlabel(_time_label(cells[0]))
             return ax.figure.figure  # of a subfigure, too
         return _all(cells, shown)
@@ -270,12 +273,15 @@ def _with_time(draw: Callable[..., None], ax: Axes, cell: CellResults, shown: xr
 
 
 def _loss(ax: Axes, cell: CellResults, shown: xr.Dataset) -> None:
-    loss = cell.trajectory["loss"]
+    loss, test = cell.trajectory["loss"], "test_loss" in cell.trajectory
     for scale, colour in _scale_colours(cell).items():
         at = {"init_scale": scale}
         style.over_seeds(ax, loss["time"], loss.sel(at), color=colour)
+        if test:
+            curve = cell.trajectory["test_loss"].sel(at)
+            style.over_seeds(ax, curve["time"], curve, color=colour, linestyle=TEST)
         _theory(ax, shown, "loss", at)
-    ax.set(ylabel="training loss", xlim=(0, _time_end(cell)))
+    ax.set(ylabel="loss" if test else "training loss", xlim=(0, _time_end(cell)))
 
 
 def _lines(ax: Axes, cell: CellResults, shown: xr.Dataset, variable: str, scale: float) -> None:
@@ -390,6 +396,7 @@ def _handles(cells: list[CellResults], shown: list[xr.Dataset]) -> list[Artist]:
     styles = {name: props for each in shown for name, props in _styles(each).items()}
     return [
         *_scale_handles(cells),
+        *_test_handles(cells),
         *(
             style.handle(f"{name.removesuffix('_error')} pairs", color="0.4", linestyle=line)
             for name, line in pairs.items()
@@ -397,6 +404,11 @@ def _handles(cells: list[CellResults], shown: list[xr.Dataset]) -> list[Artist]:
         style.BAND,
         *(style.handle(name, **props) for name, props in styles.items()),
     ]
+
+
+def _test_handles(cells: list[CellResults]) -> list[Artist]:
+    tested = any("test_loss" in cell.trajectory for cell in cells)
+    return [style.handle("test loss", color="0.4", linestyle=TEST)] if tested else []
 
 
 def _scale_handles(cells: list[CellResults]) -> list[Artist]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from neuralrace.datasets.base import Dataset, Sizes
+from neuralrace.datasets.base import Data, Dataset, Sizes
 from neuralrace.errors import UserError
 from neuralrace.extensions.model import ConfigModel
 from neuralrace.networks.initialisers.base import Initialiser, Weights
@@ -71,6 +71,14 @@ class Network(ConfigModel, ABC):
         Raises:
             UserError: gates do not fit the dataset, or files are missing.
         """
+
+    def test_examples(self, examples: Any, test: Data) -> Any:
+        """Test samples in the form that `examples` has; networks of domains have none.
+
+        Raises:
+            UserError: gates are not known on them.
+        """
+        return examples
 
     @abstractmethod
     def task(self, dataset: Dataset, initialiser: Initialiser, training: Training) -> "Task":

@@ -86,6 +86,10 @@ class Gated(Network):
         """See `Network.examples`."""
         return self.wiring(dataset.load())
 
+    def test_examples(self, examples: Wiring, test: Data) -> Wiring:
+        """See `Network.test_examples`."""
+        return wiring.on_test_samples(examples, test, self.wiring)
+
     def task(self, dataset: Dataset, initialiser: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.gated import ParallelTask

@@ -44,6 +44,10 @@ class Layered(Network):
         """See `Network.examples`."""
         return dataset.load()
 
+    def test_examples(self, examples: Data, test: Data) -> Data:
+        """See `Network.test_examples`."""
+        return test
+
     def task(self, dataset: Dataset, initialiser: Initialiser, training: Training) -> "Task":
         """See `Network.task`."""
         from neuralrace.networks.tasks.layered import LayeredTask

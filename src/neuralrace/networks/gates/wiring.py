@@ -1,8 +1,8 @@
 """Wirings: architecture graphs with the gates of every sample."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -97,6 +97,47 @@ class Wiring:
     def effective(self) -> EffectiveData:
         """Effective correlations of all pathways."""
         return effective_data(self.architecture, self.pathway_gates, self.data, self.visible_inputs)
+
+
+def on_test_samples(wiring: Wiring, test: Data, rebuild: Callable[[Data], Wiring]) -> Wiring:
+    """The same network with its gates on the test samples.
+
+    Args:
+        wiring: the network on the training samples.
+        test: the test samples.
+        rebuild: gives the network on any samples.
+
+    Raises:
+        UserError: its gates are those of single samples, or need contexts that are not given.
+    """
+    data = wiring.data
+    if not wiring.gates:
+        return replace(wiring, data=test)
+    contexts = [each.contexts for each in (data, test) if each.contexts is not None]
+    both = replace(
+        data,
+        x=np.vstack([data.x, test.x]),
+        y=np.vstack([data.y, test.y]),
+        contexts=np.concatenate(contexts) if len(contexts) == 2 else None,
+        test=None,
+    )
+    reason, gates = "they are those of the training samples", dict[str, Gate]()
+    try:  # of all samples at once: the number of contexts is then the same
+        gates = dict(rebuild(both).gates)
+    except UserError as error:
+        reason = error.problem
+    train = {name: gate[: len(data.x)] for name, gate in gates.items()}
+    if train.keys() != wiring.gates.keys() or any(
+        not np.array_equal(gate, wiring.gates[name]) for name, gate in train.items()
+    ):
+        raise UserError(
+            f"has no gates on test samples: {reason}",
+            key="network.gates",
+            remedy="use gates that depend on inputs, or on contexts of all samples",
+        )
+    return replace(
+        wiring, data=test, gates={name: gate[len(data.x) :] for name, gate in gates.items()}
+    )
 
 
 def explicit(

@@ -28,13 +28,17 @@ class ParallelTask(SampleTask):
     ):
         """See `SampleTask`."""
         super().__init__(network, examples, initialiser, training)
-        self.arrays = self.batches(examples.gated_inputs)
+        self.arrays = self.batches(examples.gated_inputs) | self.test_arrays()
 
     def batches(self, x: Float[np.ndarray, "sample pathway_input"]) -> dict[str, Any]:
         """Arrays of `Task` for gated inputs of all pathways, concatenated."""
         y = self.data.y
         whole = second_moments(x, y) if self.training.on_moments else (x, y)
         return {"x": x, "y": y, "loss": whole}
+
+    def test_inputs(self, examples: Wiring) -> tuple[Any, ...]:
+        """See `SampleTask.test_inputs`."""
+        return (examples.gated_inputs,)
 
     def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
         """See `Task.weights`."""

@@ -27,7 +27,7 @@ class GraphTask(SampleTask):
         """See `SampleTask`."""
         super().__init__(network, examples, initialiser, training)
         samples = {"x": self.data.x, "y": self.data.y, "gates": dict(examples.gates)}
-        self.arrays = {**samples, "loss": samples}
+        self.arrays = {**samples, "loss": samples} | self.test_arrays()
         # effective correlations: a step costs the same for any number of samples
         if training.on_moments:
             self.by_sample = False
@@ -36,6 +36,10 @@ class GraphTask(SampleTask):
             correlations = [effective.sigma_xx[key] for key in self.keys]
             y_power = np.asarray(effective.y_power)
             self.arrays["loss"] = (list(effective.sigma_yx), correlations, y_power)
+
+    def test_inputs(self, examples: Wiring) -> tuple[Any, ...]:
+        """See `SampleTask.test_inputs`."""
+        return examples.data.x, dict(examples.gates)
 
     def network(self, weights: Any) -> GatedNetwork:
         """See `Task.network`."""

@@ -27,6 +27,7 @@ class LayeredTask(SampleTask):
         on_moments = network.linear and training.on_moments
         whole = second_moments(x, y) if on_moments else (x, y)
         self.arrays = {"x": x, "y": y, "u": modes.u, "v": modes.v, "loss": whole}
+        self.arrays |= self.test_arrays()
 
     @property
     def data(self) -> Data:

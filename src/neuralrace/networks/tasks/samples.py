@@ -60,6 +60,22 @@ class SampleTask(Task):
         """See `Task.weights`."""
         return self.spec.initial(self.initialiser, self.examples, scales, seeds)
 
+    def test_inputs(self, examples: Any) -> tuple[Any, ...]:
+        """Arguments of the network for test samples; see `Network.test_examples`."""
+        return (examples.x,)
+
+    def test_arrays(self) -> dict[str, Any]:
+        """The test samples in `arrays`, as `test_loss` takes them; nothing if there are none."""
+        if (test := self.data.test) is None:
+            return {}
+        inputs = self.test_inputs(self.spec.test_examples(self.examples, test))
+        return {"test": (inputs, test.y)}
+
+    def test_loss(self, network: Any, data: Mapping[str, Any]) -> Array:
+        """Loss on the test samples, before normalisation; `data` is `arrays` on the device."""
+        inputs, y = data["test"]
+        return jnp.mean(self.training.loss.per_sample(network(*inputs), y))
+
     def loss(self, network: Any, batch: Any, per_run: Mapping[str, Array]) -> Array:
         """See `Task.loss`."""
         x, y = batch

@@ -33,7 +33,8 @@ class View:
     initial: Any
     """The same network with its initial weights."""
     data: Mapping[str, Any]
-    """Arrays that all runs share. Layered, gated and graph networks: samples `x` and `y`. Routing
+    """Arrays that all runs share. Layered, gated and graph networks: samples `x` and `y`, and
+    `test` for `task.test_loss(network, data)` if the dataset has test samples. Routing
     networks: `inputs` and `targets` by domain. Linear tasks: singular vectors `u` and `v`. In a
     sequence of tasks, these are of the present one, and `tasks` has those of all, stacked."""
     per_run: Mapping[str, Array]
