@@ -225,19 +225,24 @@ def test_a_run_whose_output_is_closed_ends(training, injecting, repeat):
 
 
 def test_a_run_whose_results_are_deleted_ends(training, injecting):
-    log = training.path / LOG
+    # both train when theory is deleted; the shorter one ends, and its next job misses theory
+    shorter = training.deep["time_to_learn"]
+    shorter["training"] = {"learning_rate": 1e-6, "steps": STEPS // 4}
+    shorter["record"]["every"] = STEPS // 8
+    training.configure("deep_linear", {"time_to_learn": shorter})
+    cell = "deep_linear/time_to_learn/main"
+    log, log_of_shorter = training.path / LOG, training.path / f"results/logs/{cell}/train.log"
+    theory = training.path / f"results/{cell}/theory.nc"
+    training.snakemake(f"results/{cell}/theory.nc")
     kind = "results are deleted during a run, or their disk is slow"
     with injecting(kind, group="Runs") as fault:
         controller = subprocess.Popen(
             training.command(*CELLS), cwd=training.path, env=training.environment(),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
-        wait_for(lambda: trains(log))
-        theory = training.path / "results/deep_linear/time_to_learn/main/theory.nc"
+        wait_for(lambda: trains(log) and trains(log_of_shorter))
         with fault.injection():
-            wait_for(lambda: theory.exists() or controller.poll() is not None)
-            for path in (training.path / "results").glob("deep_linear/*/*/theory.nc"):
-                path.unlink()
+            theory.unlink()
             printed = controller.communicate(timeout=2 * LONGEST)[0]
         assert controller.returncode == 1, printed
         fault.output(printed)
