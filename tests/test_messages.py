@@ -77,7 +77,7 @@ FILES = {
     ),
     "unknown dataset": (
         ("hierarchy", "hierachy"),
-        (f"{IN}dataset: has no choice of the name 'hierachy'; did you mean hierarchy?",),
+        (f"{IN}dataset: unknown name 'hierachy'; did you mean hierarchy?",),
     ),
     "unknown metric": (
         ("half_times", "half_time"),

@@ -313,7 +313,7 @@ REFUSED = {
     "dataset without a name": ({"dataset": {}}, "dataset", "", "a mapping with 'name'"),
     "misspelt dataset": (
         {"dataset.name": "hierachy"}, "dataset", "",
-        "has no choice of the name 'hierachy'; did you mean hierarchy"),
+        "unknown name 'hierachy'; did you mean hierarchy"),
     "name that is a list": ({"dataset.name": ["modes"]}, "dataset", None, "did you mean modes"),
     "number beyond all": ({"seeds": 10**400}, "seeds", None, "inf GB of memory.*use less"),
     "seed beyond all": (

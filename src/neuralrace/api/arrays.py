@@ -38,11 +38,21 @@ def finite_matrix(argument: str, values: Any, axes: str) -> np.ndarray:
             key=argument,
             remedy=f"give an array with two axes {axes}, {_reshaped(argument, array, axes)}",
         )
-    if odd := int((~np.isfinite(array)).sum()):
-        problem = f"{odd} {'number is' if odd == 1 else 'numbers are'} not finite"
-        row = int(np.argmin(np.isfinite(array).all(axis=1)))
-        raise UserError(f"{problem}, first in row {row}", key=argument, remedy="leave those out")
+    odd = ~np.isfinite(array)
+    if odd.any():
+        rows = odd.any(axis=1)
+        values = counted(int(odd.sum()), "NaN or infinite value")
+        remedy = "check how it was computed" if rows.all() else _without(argument)
+        raise UserError(f"has {values}, first in row {rows.argmax()}", key=argument, remedy=remedy)
     return array
+
+
+def _without(argument: str) -> str:
+    """What to do about some bad entries of an argument."""
+    if argument.removesuffix("_test") not in ("x", "y"):
+        return "give numbers in their place"
+    both = f"x{argument[1:]} and y{argument[1:]}"
+    return f"fill them in, or leave those samples out of both {both}"
 
 
 def _reshaped(argument: str, array: np.ndarray, axes: str) -> str:
@@ -51,13 +61,15 @@ def _reshaped(argument: str, array: np.ndarray, axes: str) -> str:
     if array.ndim == 0:
         return f"such as [[{array}]]"
     if not array.size:
-        return "neither of them empty"
+        return f"with at least one {row} and one {column}"
     if array.ndim == 1:
         return (
-            f"such as {argument}.reshape(-1, 1) for a single {column} or "
-            f"{argument}.reshape(1, -1) for a single {row}"
+            f"such as np.reshape({argument}, (-1, 1)) for a single {column} or "
+            f"np.reshape({argument}, (1, -1)) for a single {row}"
         )
-    return f"as {argument}.reshape({len(array)}, -1) makes of numbers by row"
+    if len(array) == 1:
+        return f"such as {argument}[0]"
+    return f"such as np.reshape({argument}, ({len(array)}, -1))"
 
 
 def targets(values: Any, argument: str = "y") -> np.ndarray:
@@ -73,13 +85,10 @@ def targets(values: Any, argument: str = "y") -> np.ndarray:
         index, text = column, found.dtype.kind == "U"
         if found.dtype.kind in "Ub" or not np.array_equal(found, np.arange(len(found))):
             index = f"np.unique({column}, return_inverse=True)[1]"
-        quantity = "" if text else f"; for quantities, np.asarray({argument}, dtype=float)"
-        raise UserError(
-            f"has {counted(len(found), 'class label')}, {listed(map(_entry, found))}",
-            key=argument,
-            remedy=f"give a column for each class with 1 or 0, np.eye({len(found)})[{index}]"
-            + quantity,
-        )
+        one_hot = f"one-hot columns, np.eye({len(found)})[{index}]"
+        number = "" if text else f"; if they are quantities, np.asarray({argument}, dtype=float)"
+        classes = f"{len(found)} class labels: {listed(map(_entry, found))}"
+        raise UserError(f"has {classes}", key=argument, remedy=f"give {one_hot}{number}")
     array = real_numbers(argument, values)
     return finite_matrix(argument, array[:, None] if array.ndim == 1 else array, "(sample, output)")
 
@@ -113,24 +122,19 @@ def _classes(array: np.ndarray) -> np.ndarray | None:
     return found if few or not column else None
 
 
-def matching(x: np.ndarray, y: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raises UserError unless inputs and targets have a row for each sample.
-
-    Args:
-        x: inputs.
-        y: targets.
-        shape: shape of the targets as they were given.
-    """
+def matching(x: np.ndarray, y: np.ndarray) -> None:
+    """Raises UserError unless inputs and targets have a row for each sample."""
     if len(x) == len(y):
         return
-    remedy = "give both a row for each sample"
+    key, other, remedy = "y", x, "give both one row for each sample"
     if x.shape[1] == len(y):
-        remedy += ", as x.T has"
+        key, other, remedy = "x", y, "x looks transposed; did you mean x.T?"
     elif y.shape[1] == len(x):
-        remedy += ", as y.T has"
+        remedy = "y looks transposed; did you mean y.T?"
     elif x.shape[1] == y.shape[1]:
-        remedy += ", as x.T and y.T have"
-    raise UserError(f"has shape {shape}, and x has shape {x.shape}", key="y", remedy=remedy)
+        remedy = "both look transposed; did you mean x.T and y.T?"
+    rows, name = len(x) + len(y) - len(other), "x" if key == "y" else "y"
+    raise UserError(f"has {rows} rows, and {name} has {len(other)}", key=key, remedy=remedy)
 
 
 def real_numbers(argument: str, values: Any) -> np.ndarray:
@@ -143,19 +147,24 @@ def real_numbers(argument: str, values: Any) -> np.ndarray:
         raise UserError("is None", key=argument, remedy="give an array of numbers")
     values, kind = _plain(argument, values), type(values).__name__
     if np.ma.is_masked(values):
-        raise UserError(f"{kind} with masked entries", key=argument, remedy="leave those rows out")
+        raise UserError("has masked entries", key=argument, remedy=_without(argument))
     if hasattr(values, "columns"):
         _check_columns(argument, values)
     try:
         array = np.asarray(values)
         problem, remedy = _wrong_type(argument, array)
         if not problem:
-            with np.errstate(over="ignore"):  # longer floats overflow to infinity, refused later
-                return array.astype(float)
+            with np.errstate(over="ignore"):  # of longer floats
+                numbers = array.astype(float)
+            if array.dtype.itemsize <= numbers.itemsize or np.array_equal(
+                np.isinf(array), np.isinf(numbers)
+            ):
+                return numbers
+            problem, remedy = "has numbers that are too large for float64", "rescale them"
     except (TypeError, ValueError, RuntimeError) as error:
-        problem, remedy = _wrong_entry(values) or (
-            f"{kind} cannot be read as numbers ({shorten(str(error), 200)})",
-            "give an array of numbers, as np.array(...) makes",
+        problem, remedy = _wrong_entry(argument, values) or (
+            f"cannot convert {kind} to an array ({shorten(str(error), 200)})",
+            "give an array of numbers",
         )
     raise UserError(problem, key=argument, remedy=remedy)
 
@@ -174,13 +183,15 @@ def _plain(argument: str, values: Any) -> Any:
         return values.get()
     if hasattr(values, "toarray") and hasattr(values, "nnz"):  # SciPy
         if np.prod(values.shape, dtype=float) > MOST_NUMBERS:
-            problem = f"sparse array of shape {values.shape}, and at most {MOST_NUMBERS:.0e} "
-            raise UserError(f"{problem}numbers are read", key=argument, remedy="use fewer samples")
+            problem = f"is too large for a dense array: shape {values.shape}, and at most "
+            problem += f"{MOST_NUMBERS:.0e} numbers are read"
+            raise UserError(problem, key=argument, remedy="use fewer samples or columns")
         return values.toarray()
     if hasattr(values, "data_vars"):  # xarray
-        names = listed(values.data_vars)
-        remedy = f"give one of them, or {argument}.to_dataarray()"
-        raise UserError(f"is a dataset of the variables {names}", key=argument, remedy=remedy)
+        names = listed(map(repr, values.data_vars))
+        remedy = f"give one of them, such as {argument}[{next(iter(values.data_vars), '')!r}]"
+        problem = f"is an xarray Dataset of the variables {names}"
+        raise UserError(problem, key=argument, remedy=remedy)
     dims = getattr(values, "dims", ())
     if isinstance(dims, tuple) and len(dims) == 2 and dims[1] in SAMPLE and dims[0] not in SAMPLE:
         return values.T
@@ -191,28 +202,43 @@ def _wrong_type(argument: str, array: np.ndarray) -> tuple[str, str]:
     """Problem and remedy for arrays whose type says that they hold no real numbers; or nothing."""
     kind, first = array.dtype.kind, array.flat[0] if array.size else ""
     if array.dtype.names:
-        remedy = "give numpy.lib.recfunctions.structured_to_unstructured of it"
+        remedy = "convert it by numpy.lib.recfunctions.structured_to_unstructured"
         return f"is a structured array with the fields {listed(array.dtype.names)}", remedy
     if kind == "c":
-        return "holds complex numbers", "give real and imaginary parts as two columns"
-    if kind in "mM":
-        return f"holds dates or times ({array.dtype})", "give numbers, such as days since the first"
+        parts = f"np.hstack([np.real({argument}), np.imag({argument})])"
+        return "holds complex numbers", f"give real and imaginary parts as columns, {parts}"
+    if kind == "M":
+        days = f"({argument} - np.min({argument})) / np.timedelta64(1, 'D')"
+        return f"holds dates ({array.dtype})", f"give numbers, such as {days}"
+    if kind == "m":
+        seconds = f"{argument} / np.timedelta64(1, 's')"
+        return f"holds durations ({array.dtype})", f"give numbers, such as {seconds}"
     if kind in "US":
         try:
             array.astype(float)
         except ValueError:
             return f"holds text, such as {_entry(first)}", "give numbers"
-        remedy = f"give numbers, such as np.array({argument}, dtype=float)"
+        remedy = f"convert them by np.asarray({argument}, dtype=float)"
         return f"holds numbers as text, such as {_entry(first)}", remedy
     if kind == "O" and array.ndim == 0:
-        remedy = "give an array of numbers, as np.array(list(...)) makes of an iterator"
-        return f"is of type {type(array.item()).__name__}", remedy
-    if kind == "O" and (wrong := _wrong_entry(array)):
+        return _no_array(argument, array.item())
+    if kind == "O" and (wrong := _wrong_entry(argument, array)):
         return wrong
     return "", ""
 
 
-def _wrong_entry(values: Any) -> tuple[str, str] | None:
+def _no_array(argument: str, value: Any) -> tuple[str, str]:
+    """Problem and remedy for an object that NumPy takes for a single entry."""
+    if callable(value):
+        return "is a function", "give an array of numbers; did you forget to call it?"
+    if isinstance(value, set | frozenset):
+        return "is a set, which has no order", "give a list or an array of numbers"
+    if hasattr(value, "__next__"):
+        return f"is a {type(value).__name__}", f"give np.array(list({argument}))"
+    return f"is of type {type(value).__name__}", "give an array of numbers"
+
+
+def _wrong_entry(argument: str, values: Any) -> tuple[str, str] | None:
     """Problem and remedy of the first entry that is no real number, or of unequal rows."""
     if isinstance(values, np.ndarray):
         for at in np.ndindex(values.shape):
@@ -220,7 +246,7 @@ def _wrong_entry(values: Any) -> tuple[str, str] | None:
                 if _is_number(values[at]):
                     continue
                 where = f"entry {list(map(int, at))} is {_entry(values[at])}"
-                return where, "give real numbers"
+                return where, _without(argument) if values[at] is None else "give real numbers"
         return None
     if not isinstance(values, list | tuple):
         return None
@@ -228,10 +254,11 @@ def _wrong_entry(values: Any) -> tuple[str, str] | None:
     for number, size in enumerate(sizes):
         if size != sizes[0]:
             row, first = (
-                f"has {counted(s, 'number')}" if s >= 0 else "is no list" for s in (size, sizes[0])
+                f"has {counted(s, 'number')}" if s >= 0 else "is not a list"
+                for s in (size, sizes[0])
             )
             problem = f"has rows of unequal length: row {number} {row}, row 0 {first}"
-            return problem, "give all rows one length"
+            return problem, "give all rows the same length"
     return None
 
 
@@ -246,7 +273,8 @@ def _is_number(value: Any) -> bool:
 def _check_columns(argument: str, frame: Any) -> None:
     """Raises UserError about the first column of a pandas or polars frame that is no numbers."""
     by_position: Callable[[int], Any]
-    if hasattr(frame, "iloc"):
+    pandas = hasattr(frame, "iloc")
+    if pandas:
         by_position = lambda number: frame.iloc[:, number]  # noqa: E731  names may repeat
     else:
         by_position = lambda number: frame[frame.columns[number]]  # noqa: E731
@@ -254,17 +282,18 @@ def _check_columns(argument: str, frame: Any) -> None:
         column = by_position(number)
         kind, dtype = np.asarray(column).dtype.kind, str(column.dtype)
         missing = column.isnull() if hasattr(column, "isnull") else column.is_null()
+        encoded = f"pd.get_dummies({argument}, columns=[{str(name)!r}], dtype=float)"
+        encoded = encoded if pandas else f"{argument}.to_dummies({name!r})"
         if dtype.lower().startswith(("category", "categorical", "enum")):
-            problem, remedy = "is categorical", "give a column of 1 and 0 for each category"
+            problem, remedy = "is categorical", f"one-hot encode it, {encoded}"
         elif absent := int(missing.sum()):
-            problem = f"misses {counted(absent, 'value')}"
-            remedy = "fill them in, or leave those rows out"
+            problem, remedy = f"has {counted(absent, 'missing value')}", _without(argument)
         elif kind in "mM":
             problem, remedy = f"holds dates or times ({dtype})", "give numbers or leave it out"
         elif kind in "OUST" and any(isinstance(each, str) for each in column):
             text = next(each for each in column if isinstance(each, str))
             problem = f"holds text, such as {_entry(text)}"
-            remedy = "leave it out, or give a column of 1 and 0 for each category"
+            remedy = f"leave it out, or one-hot encode it, {encoded}"
         else:
             continue
         raise UserError(f"the column {str(name)!r} {problem}", key=argument, remedy=remedy)

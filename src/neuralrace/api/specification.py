@@ -234,13 +234,13 @@ def dataset_of(x: Any, y: Any, x_test: Any = None, y_test: Any = None, test: Any
     # a dataset of xarray and a sparse array of SciPy are mappings, too
     if isinstance(x, str | Mapping) and not (hasattr(x, "data_vars") or hasattr(x, "nnz")):
         if isinstance(x, str) and Path(x).suffix.lower() in File.readers:
-            remedy = f'give {{"name": "file", "path": {x!r}}}'
-            raise UserError("is the path of a file", key="x", value=x, remedy=remedy)
+            remedy = f"give {{'name': 'file', 'path': {x!r}}} to read it"
+            raise UserError("is a file path", key="x", value=x, remedy=remedy)
         if isinstance(x, Mapping) and "name" not in x:
             raise UserError(
-                f"is a {type(x).__name__} without 'name', which says what it is",
+                f"is a {type(x).__name__} without the key 'name' of a dataset",
                 key="x",
-                remedy="give x and y as arrays, such as those of two of its keys, or a dataset",
+                remedy="give x and y as two arrays, or a dataset such as {'name': 'hierarchy'}",
             )
         if y is not None:
             name = x if isinstance(x, str) else x["name"]
@@ -258,10 +258,10 @@ def dataset_of(x: Any, y: Any, x_test: Any = None, y_test: Any = None, test: Any
             raise UserError(problem, key=key, remedy="leave it out")
         return dataset | plain_arguments(test=test)
     if y is None:
-        remedy = "give the target of each sample, (sample, output)"
+        remedy = "give targets (sample, output), or a dataset as x"
         raise UserError("is missing", key="y", remedy=remedy)
     inputs, outputs = finite_matrix("x", x, "(sample, input)"), targets(y)
-    matching(inputs, outputs, tuple(y.shape) if hasattr(y, "shape") else outputs.shape)
+    matching(inputs, outputs)
     for argument, array in (("x", inputs), ("y", outputs)):
         _check_size(argument, array)
     arrays = {"x": inputs, "y": outputs}
@@ -343,7 +343,7 @@ def _gates(gates: Any, samples: int | None) -> Any:
         problem = f"{odd} {'value is' if odd == 1 else 'values are'} not between 0, closed, and 1"
         raise UserError(f"{problem}, open", key="gates", remedy="give others")
     if samples is not None and rows.shape[1] != samples:
-        transposed = ", as gates.T is" if len(rows) == samples else ""
+        transposed = "; did you mean gates.T?" if len(rows) == samples else ""
         raise UserError(
             f"has shape {rows.shape}, and there are {samples} samples",
             key="gates",

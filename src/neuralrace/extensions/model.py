@@ -35,7 +35,7 @@ PROBLEMS = {
     "model_type": "expected a mapping of keys to values",
     "model_attributes_type": "expected a mapping of keys to values",
     "union_tag_not_found": "expected a mapping with {discriminator}, which says what it is",
-    "union_tag_invalid": "has no choice of the name {tag!r}; {similar}there are {expected_tags}",
+    "union_tag_invalid": "unknown name {tag!r}; {similar}expected {expected_tags}",
     "greater_than": "must be greater than {gt}",
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be less than {lt}",

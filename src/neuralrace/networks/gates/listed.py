@@ -40,6 +40,7 @@ class Listed(SampleScheme):
                 raise UserError(
                     f"row {number} has {len(row)} values",
                     key="network.gates.rows",
-                    remedy=f"give {' or '.join(map(str, sorted(indices)))}",
+                    remedy=f"give {' or '.join(map(str, sorted(indices)))}, one for each "
+                    + ("sample" if len(indices) == 1 else "context or sample"),
                 )
         return np.array([np.asarray(row)[indices[len(row)]] for row in self.rows])
