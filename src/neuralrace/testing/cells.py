@@ -45,6 +45,15 @@ SMALL: Mapping[str, Spec] = {
         "network": LAYERED,
         "init": {"name": "zero_balanced"},
     },
+    "test_samples": {
+        "dataset": {
+            "name": "table",
+            "x": [[1, 0], [0, 1], [1, 1], [2, 1]],
+            "y": [[1], [2], [3], [4]],
+            "test": 0.25,
+        },
+        "network": RELU,
+    },
     "xor": {"dataset": {"name": "xor"}, "network": RELU},
     "margin": {"dataset": {"name": "xor", "margin": 1.2}, "network": RELU},
     "examples": {
