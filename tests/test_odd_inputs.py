@@ -212,34 +212,53 @@ REFUSED = {
     "bytes": ((X, SPECIES.astype("S")), r"y: has 2 class labels: 'setosa'"),
     "whole numbers": ((X, np.arange(12)), r"y: has 12 class labels: 0, 1, .*\.\.\.; .*quantities"),
     # axes
-    "vector x": ((X[:, 0], Y), r"x: has shape \(12,\); .*np\.reshape\(x, \(-1, 1\)\) for a single inp"),
-    "list x": (([1.0, 2.0], Y), r"x: has shape \(2,\); .*np\.reshape\(x, \(1, -1\)\) for a single sample"),
+    "vector x": (
+        (X[:, 0], Y), r"x: has shape \(12,\); .*np\.reshape\(x, \(-1, 1\)\) for a single inp"),
+    "list x": (
+        ([1.0, 2.0], Y), r"x: has shape \(2,\); .*np\.reshape\(x, \(1, -1\)\) for a single sample"),
     "series x": ((pd.Series(X[:, 0]), Y), r"x: has shape \(12,\); .*single input"),
-    "images": ((X.reshape(12, 5, 1), Y), r"x: has shape \(12, 5, 1\); .* such as np\.reshape\(x, \(12, -1\)\)$"),
-    "y of three axes": ((X, Y[None]), r"y: has shape \(1, 12, 2\); give an array with two axes .* such as y\[0\]$"),
+    "images": (
+        (X.reshape(12, 5, 1), Y),
+        r"x: has shape \(12, 5, 1\); .* such as np\.reshape\(x, \(12, -1\)\)$"),
+    "y of three axes": (
+        (X, Y[None]), r"y: has shape \(1, 12, 2\); give an array with two axes .* such as y\[0\]$"),
     "number x": ((3.0, Y), r"x: has shape \(\); .* such as \[\[3\.0\]\]"),
     "no samples": ((X[:0], Y[:0]), r"x: has shape \(0, 5\); .* at least one sample and one input$"),
     "no inputs": ((X[:, :0], Y), r"x: has shape \(12, 0\); .* at least one sample and one input$"),
     "empty list": (([], []), r"x: has shape \(0,\)"),
-    "x transposed": ((X.T, Y), r"x: has 5 rows, and y has 12; x looks transposed; did you mean x\.T\?$"),
-    "y transposed": ((X, Y.T), r"y: has 2 rows, and x has 12; y looks transposed; did you mean y\.T\?$"),
-    "both transposed": ((X.T, Y.T), r"y: has 2 rows, and x has 5; both .* did you mean x\.T and y\.T\?$"),
-    "x transposed, vector y": ((X.T, Y[:, 0]), r"x: has 5 rows, and y has 12; .* did you mean x\.T\?$"),
+    "x transposed": (
+        (X.T, Y), r"x: has 5 rows, and y has 12; x looks transposed; did you mean x\.T\?$"),
+    "y transposed": (
+        (X, Y.T), r"y: has 2 rows, and x has 12; y looks transposed; did you mean y\.T\?$"),
+    "both transposed": (
+        (X.T, Y.T), r"y: has 2 rows, and x has 5; both .* did you mean x\.T and y\.T\?$"),
+    "x transposed, vector y": (
+        (X.T, Y[:, 0]), r"x: has 5 rows, and y has 12; .* did you mean x\.T\?$"),
     "lengths": ((X, Y[:7]), r"y: has 7 rows, and x has 12; give both one row for each sample$"),
     # no numbers
-    "complex": ((X * 1j, Y), r"x: holds complex numbers; give .* np\.hstack\(\[np\.real\(x\), np\.imag\(x\)\]\)$"),
+    "complex": (
+        (X * 1j, Y),
+        r"x: holds complex numbers; give .* np\.hstack\(\[np\.real\(x\), np\.imag\(x\)\]\)$"),
     "complex list": (([[1j]], [[1.0]]), r"x: holds complex numbers"),
     "text": ((np.array([["a", "b"]]), Y[:1]), r"x: holds text, such as 'a'; give numbers"),
-    "numbers as text": (([["1", "2"]], Y[:1]), r"x: holds numbers as text, .* np\.asarray\(x, dtype=float\)$"),
+    "numbers as text": (
+        ([["1", "2"]], Y[:1]), r"x: holds numbers as text, .* np\.asarray\(x, dtype=float\)$"),
     "y as text": ((X, Y.astype(str)), r"y: holds numbers as text"),
-    "dates": ((np.array([["2020-01-01"]], "M8[D]"), Y[:1]), r"x: holds dates \(datetime64\[D\]\); .* / np\.timedelta64\(1, 'D'\)$"),
-    "durations": ((np.array([[1]], "m8[s]"), Y[:1]), r"x: holds durations \(timedelta64\[s\]\); .* / np\.timedelta64\(1, 's'\)$"),
-    "structured": ((np.zeros(3, "f8,f8"), Y[:3]), r"x: is a structured array .* f0, f1; convert it by numpy"),
+    "dates": (
+        (np.array([["2020-01-01"]], "M8[D]"), Y[:1]),
+        r"x: holds dates \(datetime64\[D\]\); .* / np\.timedelta64\(1, 'D'\)$"),
+    "durations": (
+        (np.array([[1]], "m8[s]"), Y[:1]),
+        r"x: holds durations \(timedelta64\[s\]\); .* / np\.timedelta64\(1, 's'\)$"),
+    "structured": (
+        (np.zeros(3, "f8,f8"), Y[:3]), r"x: is a structured array .* f0, f1; convert it by numpy"),
     "records": ((frame().to_records(index=False), Y), r"x: is a structured .* c0, c1"),
     "ragged": (([[1, 2], [3]], Y[:2]), r"x: has rows of unequal length: row 1 has 1 number, row 0"),
     "ragged y": ((X[:2], [[1.0], [2.0, 3.0]]), r"y: has rows of unequal length: row 1"),
     "number among rows": (([[1, 2], 3], Y[:2]), r"x: .*: row 1 is not a list, row 0 has 2 numbers"),
-    "None in a list": (([[1.0, None]], Y[:1]), r"x: entry \[0, 1\] is None; fill them in, or leave those samples out"),
+    "None in a list": (
+        ([[1.0, None]], Y[:1]),
+        r"x: entry \[0, 1\] is None; fill them in, or leave those samples out"),
     "text in a list of objects": ((np.array([[1, "a"]], object), Y[:1]), r"x: entry \[0, 1\] is '"),
     "generator": (((row for row in X), Y), r"x: is a generator; give np\.array\(list\(x\)\)$"),
     "set": (({1.0, 2.0}, Y), r"x: is a set, which has no order; give"),
@@ -248,34 +267,56 @@ REFUSED = {
     "unwilling": ((Unwilling(), Y), r"x: cannot convert Unwilling to an array \(not now\); give"),
     "None": ((None, Y), r"x: is None; give an array of numbers"),
     # numbers that do not do
-    "not finite": ((X + np.inf, Y), r"x: has 60 NaN or infinite values, first in row 0; check how it was comp"),
-    "NaN": ((X, np.where(Y[4, 1] == Y, np.nan, Y)), r"y: has 1 NaN or infinite value, first in row 4; fill .* both x and y$"),
+    "not finite": (
+        (X + np.inf, Y),
+        r"x: has 60 NaN or infinite values, first in row 0; check how it was comp"),
+    "NaN": (
+        (X, np.where(Y[4, 1] == Y, np.nan, Y)),
+        r"y: has 1 NaN or infinite value, first in row 4; fill .* both x and y$"),
     "NaN in a vector": ((X, np.where(LABELS > 1, np.nan, 1)), r"y: has 4 NaN .*first in row 2"),
-    "masked": ((np.ma.masked_less(X, 0), Y), r"x: has masked entries; fill .* leave those samples out of both x and y"),
-    "masked y": ((X, np.ma.masked_less(Y, 0)), r"y: has masked entries; fill .* leave those samples out of both x and y"),
+    "masked": (
+        (np.ma.masked_less(X, 0), Y),
+        r"x: has masked entries; fill .* leave those samples out of both x and y"),
+    "masked y": (
+        (X, np.ma.masked_less(Y, 0)),
+        r"y: has masked entries; fill .* leave those samples out of both x and y"),
     "zeros": ((X, 0 * Y), r"y: all numbers are 0"),
     "huge": ((1e200 * X, Y), r"x: the largest number is"),
-    "long": ((np.longdouble("1e400") * X.astype(np.longdouble), Y), r"x: has numbers that are too large for float64; resc"),
+    "long": (
+        (np.longdouble("1e400") * X.astype(np.longdouble), Y),
+        r"x: has numbers that are too large for float64; resc"),
     "tiny": ((X, 1e-200 * Y), r"y: the largest number is"),
-    "large sparse": ((scipy.sparse.csr_array((10**6, 10**6)), Y), r"x: is too large for a dense array: shape \(10"),
+    "large sparse": (
+        (scipy.sparse.csr_array((10**6, 10**6)), Y),
+        r"x: is too large for a dense array: shape \(10"),
     # frames
-    "text column": ((frame(kind=SPECIES), Y), r"x: the column 'kind' holds text, such as 'setosa'; .* pd\.get_dummies\(x, columns=\['kind'\], dtype=float\)$"),
+    "text column": (
+        (frame(kind=SPECIES), Y),
+        r"x: the column 'kind' holds .* pd\.get_dummies\(x, columns=\['kind'\], dtype=float\)$"),
     "category column": (
         (frame(kind=pd.Categorical(SPECIES)), Y), r"x: the column 'kind' is categorical; .* pd\."),
     "dates column": ((frame(day=pd.Timestamp(0)), Y), r"x: the column 'day' holds dates or times"),
     "missing values": ((holed(), Y), r"x: the column 'c1' has 1 missing value; fill them in"),
-    "missing, extension": ((holed().astype("Float64"), Y), r"x: the column 'c1' has 1 missing value"),
-    "None in a column": ((holed(0, None).astype(object), Y), r"x: the column 'c0' has 1 missing value"),
+    "missing, extension": (
+        (holed().astype("Float64"), Y), r"x: the column 'c1' has 1 missing value"),
+    "None in a column": (
+        (holed(0, None).astype(object), Y), r"x: the column 'c0' has 1 missing value"),
     "missing in y": ((X, holed()[["c1"]]), r"y: the column 'c1' has 1 missing value"),
     "missing in y, vector": ((X, holed()["c1"]), r"y: has 1 NaN or infinite value, first in row 0"),
     "NA in y, vector": ((X, holed().astype("Float64")["c1"]), r"y: (entry \[0\] i|has 1 NaN)"),
     "text beside y": ((X, frame(kind=SPECIES)), r"y: the column 'kind' holds text"),
-    "polars text": ((Polars(a=[1.0], b=["u"]), Y[:1]), r"x: the column 'b' holds text, .* x\.to_dummies\('b'\)$"),
+    "polars text": (
+        (Polars(a=[1.0], b=["u"]), Y[:1]),
+        r"x: the column 'b' holds text, .* x\.to_dummies\('b'\)$"),
     "polars missing": ((Polars(a=[1.0, None]), Y[:2]), r"x: the column 'a' has 1 missing value"),
     # other things in the place of x
-    "dictionary": (({"a": X}, Y), r"x: is a dict without the key 'name' .*; give x and y as two arrays"),
-    "dataset of xarray": ((xr.Dataset({"a": ("n", Y[:, 0])}), Y), r"x: is an xarray Dataset .* 'a'; give .* x\['a'\]$"),
-    "path": (("my.npz", None), r"x: 'my.npz': is a file path; give {'name': 'file', 'path': 'my.npz'}"),
+    "dictionary": (
+        ({"a": X}, Y), r"x: is a dict without the key 'name' .*; give x and y as two arrays"),
+    "dataset of xarray": (
+        (xr.Dataset({"a": ("n", Y[:, 0])}), Y),
+        r"x: is an xarray Dataset .* 'a'; give .* x\['a'\]$"),
+    "path": (
+        ("my.npz", None), r"x: 'my.npz': is a file path; give {'name': 'file', 'path': 'my.npz'}"),
     "path in capitals": (("MY.CSV", None), r"x: 'MY.CSV': is a file path"),
     "dataset with y": (("hierarchy", Y), r"y: must be absent, as the dataset 'hierarchy' has"),
     "y missing": ((X, None), r"y: is missing; give targets \(sample, output\), or a dataset as x"),
@@ -295,7 +336,8 @@ OPTIONS = {
     "observable": ({"observables": "mode_strengt"}, r"observables\.0: .* did you mean mode_streng"),
     "gates of text": ({"gates": [["a"] * 12]}, r"gates: holds text, such as 'a'"),
     "gates by vector": ({"gates": np.ones(12)}, r"gates: has shape \(12,\); .*single pathway$"),
-    "gates transposed": ({"gates": np.ones((12, 3))}, r"gates: has shape \(12, 3\), .* did you mean gates\.T\?$"),
+    "gates transposed": (
+        {"gates": np.ones((12, 3))}, r"gates: has shape \(12, 3\), .* did you mean gates\.T\?$"),
     "gates of a dataset": (
         {"x": "hierarchy", "y": None, "gates": np.ones((2, 3))}, r"gates: row 0 has 3 values"),
     "theory that does not apply": (

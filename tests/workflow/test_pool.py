@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from inherited import ignoring
 from neuralrace.errors import UserError
 from neuralrace.workflow import pool
 from neuralrace.workflow.pool import Worker, WorkerPool
@@ -74,16 +75,9 @@ def catches_interrupts(process: subprocess.Popen) -> bool:
     return bool(int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGINT - 1) & 1)
 
 
-@pytest.fixture
-def interruptible():
-    """Lets child processes be interrupted, which those of pytest-xdist cannot."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_a_worker_that_is_interrupted_while_it_starts_prints_no_traceback(interruptible, capfd):
-    worker, begun = Worker(1, False), time.monotonic()
+def test_a_worker_that_is_interrupted_while_it_starts_prints_no_traceback(capfd):
+    with ignoring():
+        worker, begun = Worker(1, False), time.monotonic()
     while not catches_interrupts(worker.process) and time.monotonic() - begun < 5:
         time.sleep(0.001)
     worker.process.send_signal(signal.SIGINT)
