@@ -277,7 +277,12 @@ def test_listed_gates_are_one_value_per_sample_or_per_context():
 
 
 @pytest.mark.parametrize(
-    ("contexts", "allowed"), [([1, 0, 2, 0], "3 or 4"), (None, "4")], ids=["contexts", "samples"]
+    ("contexts", "allowed"),
+    [
+        ([1, 0, 2, 0], "3 or 4, one for each context or sample"),
+        (None, "4, one for each sample"),
+    ],
+    ids=["contexts", "samples"],
 )
 def test_listed_gates_of_another_length_are_refused(contexts, allowed):
     data = in_contexts([0] * 4)
