@@ -21,7 +21,7 @@ NAME = "fault"
 HEAD = "| fault | tried | lost | wrong | traceback | message | what you do | seconds |"
 MOST = 10
 """Repetitions behind the published table."""
-REPEAT = int(os.environ.get("REPEAT", "2"))
+REPEAT = int(os.environ.get("REPEAT", "1"))
 """Least number of injections of a fault that has a random part: `make faults REPEAT=10`."""
 TRACEBACK = "Traceback (most recent call last)"
 

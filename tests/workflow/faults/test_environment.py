@@ -402,7 +402,7 @@ def trained(*folders: Path) -> list[str]:
 def test_a_damaged_compile_cache(tmp_path, injecting, repeat):
     whole = tmp_path / "whole"
     (expected,) = trained(whole)
-    chance, copies = random.Random(0), [tmp_path / f"copy{n}" for n in range(repeat)]
+    chance, copies = random.Random(0), [tmp_path / f"copy{n}" for n in range(max(repeat, 2))]
     for number, copy in enumerate(copies):
         shutil.copytree(whole, copy)
         for path in copy.glob("*-cache"):

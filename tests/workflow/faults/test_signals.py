@@ -194,7 +194,7 @@ def test_an_interrupt_that_was_ignored_at_the_start_stays_ignored(workspace, inj
 def test_a_run_is_stopped_before_its_first_job(workspace, injecting, repeat):
     random.seed(0)
     with injecting("Ctrl-C before the first job", group="Runs", chance=True) as fault:
-        for turn in range(repeat):
+        for turn in range(max(repeat, 2)):
             with fault.injection():
                 controller = start(workspace, ("snakemake", "neuralrace")[turn % 2])
                 for line in controller.stdout:  # before, Snakemake itself is being imported
