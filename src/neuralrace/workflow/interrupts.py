@@ -209,7 +209,9 @@ class Interrupts:
         text = f"{done} of {jobs} jobs completed"
         with suppress(OSError):
             if checkpoints := sum(1 for _ in (self._results / "checkpoints").rglob("*.npz")):
-                text += f", {counted(checkpoints, 'unfinished training run')} saved in checkpoints"
+                own = "its checkpoint" if checkpoints == 1 else "their checkpoints"
+                unfinished = counted(checkpoints, "unfinished training run")
+                text += f"; {unfinished} will resume from {own}"
         return text
 
     def _shown(self, _: logging.LogRecord) -> bool:

@@ -131,7 +131,9 @@ def test_a_foreign_archive(packed, injecting, merging):
         other.writestr("word/document.xml", "<document/>")
     Path("text.zip").write_text("no archive")
     Path("empty.zip").touch()
-    with injecting("foreign archive", group=GROUP, recovers=AGAIN) as fault:
+    with injecting(
+        "an archive that neuralrace did not write", group=GROUP, recovers=AGAIN
+    ) as fault:
         for name in ("compressed.zip", "tape.zip", "other.zip", "text.zip", "empty.zip"):
             with fault.injection():
                 status, told = merging(name)
@@ -159,7 +161,7 @@ HOSTILE = {
 
 def test_an_archive_with_hostile_names(packed, injecting, merging):
     outside = set(Path().absolute().parent.rglob("*"))
-    with injecting("hostile archive", group=GROUP, recovers=AGAIN) as fault:
+    with injecting("a malicious archive", group=GROUP, recovers=AGAIN) as fault:
         for name, changes in HOSTILE.values():
             with fault.injection():
                 shutil.copy("sound.zip", "bad.zip")

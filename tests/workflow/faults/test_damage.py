@@ -146,7 +146,7 @@ def test_damage_is_named_where_a_copy_gave_files_other_times(
     kind = f"damage after {copy}: another file {way}"
     planned = {moved / path.relative_to(workspace.path / "results"): key
                for path, key in PLANNED.items()}  # fmt: skip
-    counted = injecting(kind, group=GROUP, recovers="the files as they were", chance=True)
+    counted = injecting(kind, group=GROUP, recovers="restore the files", chance=True)
     with counted as fault:
         for path in files:
             content = path.read_bytes()

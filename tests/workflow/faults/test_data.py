@@ -201,7 +201,7 @@ def test_a_damaged_file_beside_a_whole_one(folder, injecting, monkeypatch, repea
 def test_damaged_files_of_ones_own(suffix, each, injecting, repeat):
     examples = each * repeat
     fuzz = runpy.run_path(str(MUTATIONS))["fuzz"]
-    kind = f"data of one's own with damage anywhere ({suffix})"
+    kind = f"your own data, damaged anywhere ({suffix})"
     nothing = "nothing to recover: refused before anything runs"
     with injecting(kind, group=GROUP, chance=True, recovers=nothing) as fault:
         with fault.injection(at_once=examples):
@@ -213,7 +213,7 @@ def test_damaged_files_of_ones_own(suffix, each, injecting, repeat):
 def test_hostile_files_of_ones_own(tmp_path, injecting):
     """A pipe, a device that never ends, and 40 GB of nothing."""
     nothing = "nothing to recover: refused before anything runs"
-    kind = "data of one's own that is no file, or has no end"
+    kind = "your own data is not a file, or has no end"
     with injecting(kind, group=GROUP, recovers=nothing) as fault:
         for suffix in (".npz", ".nc", ".csv"):
             os.mkfifo(tmp_path / f"pipe{suffix}")

@@ -231,7 +231,8 @@ def test_a_full_disk(copied, small_disk, injecting):
     """Nothing is left of it, or less than a cell takes."""
     before = {name: c for name, c in made(copied.path).items() if name.endswith(".nc")}
     changed(copied)
-    with injecting("a full disk", group=GROUP) as fault:
+    freed = "free space, and run the same command again"
+    with injecting("a full disk", group=GROUP, recovers=freed) as fault:
         for room in (0, 20_000):
             shutil.rmtree(small_disk / NEW, ignore_errors=True)
             filler = small_disk / "filler"
@@ -252,7 +253,8 @@ def test_a_full_disk(copied, small_disk, injecting):
 def test_a_folder_that_may_not_be_written(copied, small_disk, injecting):
     before = {name: c for name, c in made(copied.path).items() if name.endswith(".nc")}
     changed(copied)
-    with injecting("a read-only results folder", group=GROUP) as fault:
+    writable = "make the folder writable, and run the same command again"
+    with injecting("a read-only results folder", group=GROUP, recovers=writable) as fault:
         with fault.injection():
             mounted("-o", "remount,ro", str(small_disk))
             printed = run(copied, "metrics", fails=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
-GROUP = "Files of the user's"
+GROUP = "Files of your own"
 CELL = "deep_linear/time_to_learn/main"
 NAMES = (
     ".draft.tmp", "home/.config.tmp", "thesis.tex.last", "data.last", "data", ".lock", "notes.md",
@@ -56,8 +56,8 @@ def test_a_file_of_the_user_s_under_a_name_of_ours_is_not_replaced(workspace, in
     names = ("metrics.csv", "claims.md", "claims.sha256", "findings.csv", "blind.json",
              f"{CELL}/trajectory.nc", f"{CELL}/metrics.nc.sha256",
              "figures/deep_linear/time_to_learn.png")  # fmt: skip
-    kind = "a file of the user's under the name of a result"
-    with injecting(kind, group=GROUP, recovers="another folder") as fault:
+    kind = "a file of your own under the name of a result"
+    with injecting(kind, group=GROUP, recovers="choose another folder") as fault:
         for name in names:
             with fault.injection():
                 path = workspace.path / "mine" / name
@@ -83,7 +83,7 @@ def test_what_is_no_folder_for_results_is_told(workspace, injecting, what):
         os.mkfifo(path)
     else:
         path.symlink_to("nowhere" if what.endswith("nowhere") else "mine")
-    with injecting(f"results: {what}", group=GROUP, recovers="another folder") as fault:
+    with injecting(f"results: {what}", group=GROUP, recovers="choose another folder") as fault:
         with fault.injection():
             for command in (("cells",), ("verify",), ("-n", "cells")):
                 told = workspace.refusal(*command, "--config", "results=mine")

@@ -20,7 +20,7 @@ def test_a_file_that_was_changed_at_random_is_read_or_refused(tmp_path, injectin
     end, wrong = time.monotonic() + SECONDS * repeat, []
     with (
         injecting(
-            f"{kind} changed at random", group="Forged files", recovers="the file as it was",
+            kind, group="Files changed at random", recovers="restore the file",
             chance=True,
         ) as fault,
         reader(tmp_path) as reading,

@@ -50,7 +50,7 @@ TEXTS = {
         "a: " + "9:" * 3000 + "9",
         "a: " + "b" * 10**6,
     ],
-    "a configuration file that is no valid YAML mapping": [
+    "a configuration file that is not a valid YAML mapping": [
         "", "null", "- 1", "text", "experiments:", "experiments: 3", "experiments: {a: }",
         "experiments: {a: {b: }}", "experiments: {1: {}}", "experiments: {[1]: 2}",
         "experiments: [", "experiments: {a: {b: {}}}\nexperiments: {}", "a: 1\n---\nb: 2",
@@ -148,8 +148,8 @@ def test_a_text_that_asks_for_code(workspace, monkeypatch, capsys, injecting):
 def test_a_text_that_asks_for_code_by_the_flag_of_snakemake(workspace, injecting):
     """Snakemake runs it before there is a workflow, which says so and goes no further."""
     mark = workspace.path / "mark"
-    kind = "the same by the flag --configfile, where Snakemake runs it first"
-    with injecting(kind, group=GROUP, recovers="by hand: what it ran is done") as fault:
+    kind = "a configuration that asks to run code, given by --configfile to Snakemake"
+    with injecting(kind, group=GROUP, recovers="undo by hand what it ran") as fault:
         for text in ASKING:
             (workspace.path / "mine.yaml").write_text(text.format(mark=mark))
             with fault.injection():
@@ -184,7 +184,7 @@ def test_a_text_that_nobody_can_mean_given_to_the_workflow(workspace, injecting,
     """Those of a sample: each start of Snakemake takes seconds."""
     texts = [text for kind in TEXTS.values() for text in kind]
     random.Random(0).shuffle(texts)
-    kind = "YAML that is none, or stands for more than memory holds, in a run"
+    kind = "invalid YAML, or YAML that expands beyond the memory, in a run"
     with injecting(kind, group=GROUP, recovers=NOTHING) as fault:
         for text in texts[: 4 * repeat]:
             path = workspace.path / "mine.yaml"
@@ -284,7 +284,8 @@ def test_names_that_folders_can_have(workspace, injecting):
     workspace.claims("deep_linear")
     more = {"results": "./Ergebnisse für 'mich' \u03c3 $HOME/"}
     (workspace.path / "more.yaml").write_text(yaml.safe_dump(more))
-    with injecting("unusual but valid names of folders and experiments", group=GROUP) as fault:
+    kind = "unusual but valid names of folders and experiments"
+    with injecting(kind, group=GROUP, recovers="nothing: such names work") as fault:
         with fault.injection():
             workspace.snakemake("cells", "--config", "settings=more.yaml")
         made = (workspace.path / "Ergebnisse für 'mich' \u03c3 $HOME").glob("*/*/*/metrics.nc")

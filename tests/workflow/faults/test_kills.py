@@ -17,6 +17,7 @@ from inherited import ignoring
 
 pytestmark = [pytest.mark.workflow, pytest.mark.faults]
 GROUP = "Runs"
+LATER = "wait until the other run has ended, and run the same command again"
 MOST = 10
 """Injections until one comes at a time at which there is something to tell."""
 LONGEST = 60.0
@@ -153,7 +154,7 @@ def test_the_same_command_continues(workspace, truth, injecting, kind, strike, m
         fault.output(final)
         assert not list(workspace.path.rglob(".*.tmp"))
         assert message in printed
-        fault.message = message or "none: the next run goes on"
+        fault.message = message or "none: the next run resumes"
 
 
 EDITED = {
@@ -237,7 +238,8 @@ def test_configuration_that_is_edited_during_a_run_is_for_the_next_run(building,
 def test_two_clones_on_one_results_folder_are_noticed(building, injecting, tmp_path):
     clones = [building("clone"), building("other-clone")]
     shared = tmp_path / "shared"
-    with injecting("two clones on one results folder", group=GROUP) as fault, fault.injection():
+    kind = "two clones on one results folder"
+    with injecting(kind, group=GROUP, recovers=LATER) as fault, fault.injection():
         command = ("cells", "--config", f"results={shared}")
         both = [started(clone, command) for clone in clones]
         printed = [each.communicate(timeout=2 * LONGEST)[0] for each in both]
@@ -254,7 +256,7 @@ def test_two_clones_on_one_results_folder_are_noticed(building, injecting, tmp_p
 def test_two_runs_at_once_compute_everything_once(building, injecting):
     workspace = building("twice")
     with (
-        injecting("two runs at once in one results folder", group=GROUP) as fault,
+        injecting("two runs at once in one results folder", group=GROUP, recovers=LATER) as fault,
         fault.injection(),
     ):
         both = [started(workspace, ("cells",)) for _ in range(2)]

@@ -134,8 +134,8 @@ def test_a_stopped_training_continues(training, injecting, repeat, kind):
             else:
                 assert controller.returncode == 128 + signal.Signals[name]
                 (line,) = [line for line in printed.splitlines() if "stopped by" in line]
-                completed = r"\d+ of \d+ jobs completed, 1 unfinished training run saved in .*"
-                assert re.fullmatch(rf"stopped by {name}: {completed}\. To resume, run: .*", line)
+                kept = r"\d+ of \d+ jobs completed; 1 unfinished training run will resume from .*"
+                assert re.fullmatch(rf"stopped by {name}: {kept}\. To resume, run: .*", line)
                 assert printed.endswith(f"{line}\n")
                 assert "Exception" not in printed
                 assert "Error" not in printed

@@ -101,7 +101,11 @@ def test_a_job_asks_for_what_its_cells_need(submitting):
 
 def test_a_cancelled_job_goes_on(submitting, injecting):
     with (
-        injecting("a job is cancelled (scancel)", group="Cluster", recovers="nothing") as fault,
+        injecting(
+            "a job is cancelled (scancel)",
+            group="Cluster",
+            recovers="nothing: the run submits it again",
+        ) as fault,
         training(submitting, seconds=15) as sound,
     ):
         with submitting.run(TARGET) as run:
@@ -120,7 +124,7 @@ def test_a_job_at_its_time_limit_goes_on_with_more_time(submitting, injecting):
     submitting.replace(study, "(1 + int(4 * seconds / 60)) * 2 ** (attempt - 1)", "attempt")
     with (
         injecting("a job reaches its time limit during training", group="Cluster",
-                  recovers="nothing: it runs again with twice the time") as fault,
+                  recovers="nothing: the run submits it again with twice the time") as fault,
         training(submitting, seconds=110, target=TRAJECTORY) as sound,
     ):  # fmt: skip
         with submitting.run(TRAJECTORY) as run, fault.injection():
