@@ -24,6 +24,7 @@ from preloaded import killed_at_rename, no_locks, no_room
 
 pytestmark = pytest.mark.faults
 GROUP = "Environment"
+FREE = "free space, and run the same command again"
 NOTHING = "nothing: it has no effect"
 FIGURE = "figures/deep_linear/time_to_learn"
 TARGETS = ("metrics", f"{FIGURE}.png")
@@ -231,8 +232,7 @@ def test_a_full_disk(copied, small_disk, injecting):
     """Nothing is left of it, or less than a cell takes."""
     before = {name: c for name, c in made(copied.path).items() if name.endswith(".nc")}
     changed(copied)
-    freed = "free space, and run the same command again"
-    with injecting("a full disk", group=GROUP, recovers=freed) as fault:
+    with injecting("a full disk", group=GROUP, recovers=FREE) as fault:
         for room in (0, 20_000):
             shutil.rmtree(small_disk / NEW, ignore_errors=True)
             filler = small_disk / "filler"
@@ -280,7 +280,7 @@ def test_lack_of_room(copied, injecting, tmp_path, kind, error, reason, at_creat
     before = {name: c for name, c in made(copied.path).items() if name.endswith(".nc")}
     changed(copied)
     where = "; no file can be made" if at_creation else ""
-    with injecting(kind + where, group=GROUP) as fault:
+    with injecting(kind + where, group=GROUP, recovers=FREE) as fault:
         with fault.injection():
             full = no_room(tmp_path, f"results/{NEW}/", error, at_creation)
             printed = run(copied, "metrics", fails=True, **full)

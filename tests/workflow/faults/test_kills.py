@@ -132,7 +132,7 @@ def results(folder: Path) -> dict[str, bytes]:
         ("a job is killed (SIGKILL)", kill_job, "A job failed; its message is above"),
         ("Snakemake is killed, its jobs are not (SIGKILL)", kill_controller, ""),
         ("Snakemake and its jobs are killed (SIGKILL)", kill_all, ""),
-        ("Ctrl-C", interrupt, "stopped by SIG"),
+        ("Ctrl-C", interrupt, "stopped by SIGINT"),
         ("SIGTERM to Snakemake", ask_to_end, ""),
     ],
 )
