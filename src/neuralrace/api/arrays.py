@@ -126,15 +126,15 @@ def matching(x: np.ndarray, y: np.ndarray) -> None:
     """Raises UserError unless inputs and targets have a row for each sample."""
     if len(x) == len(y):
         return
-    key, other, remedy = "y", x, "give both one row for each sample"
+    key, other, remedy = "y", "x", "give both one row for each sample"
     if x.shape[1] == len(y):
-        key, other, remedy = "x", y, "x looks transposed; did you mean x.T?"
+        key, other, remedy = "x", "y", "x looks transposed; did you mean x.T?"
     elif y.shape[1] == len(x):
         remedy = "y looks transposed; did you mean y.T?"
     elif x.shape[1] == y.shape[1]:
         remedy = "both look transposed; did you mean x.T and y.T?"
-    rows, name = len(x) + len(y) - len(other), "x" if key == "y" else "y"
-    raise UserError(f"has {rows} rows, and {name} has {len(other)}", key=key, remedy=remedy)
+    rows = {"x": len(x), "y": len(y)}
+    raise UserError(f"has {rows[key]} rows, and {other} has {rows[other]}", key=key, remedy=remedy)
 
 
 def real_numbers(argument: str, values: Any) -> np.ndarray:
@@ -282,8 +282,10 @@ def _check_columns(argument: str, frame: Any) -> None:
         column = by_position(number)
         kind, dtype = np.asarray(column).dtype.kind, str(column.dtype)
         missing = column.isnull() if hasattr(column, "isnull") else column.is_null()
-        encoded = f"pd.get_dummies({argument}, columns=[{str(name)!r}], dtype=float)"
-        encoded = encoded if pandas else f"{argument}.to_dummies({name!r})"
+        if pandas:
+            encoded = f"pd.get_dummies({argument}, columns=[{str(name)!r}], dtype=float)"
+        else:
+            encoded = f"{argument}.to_dummies({name!r})"
         if dtype.lower().startswith(("category", "categorical", "enum")):
             problem, remedy = "is categorical", f"one-hot encode it, {encoded}"
         elif absent := int(missing.sum()):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 
 from neuralrace.config.cell import Cell
 from neuralrace.config.requirements import unmet
@@ -54,12 +54,11 @@ def describe_outcome(
     """
     healthy = diverged_at < 0
     count = count_diverged(int((~healthy).sum()), diverged_at.size)
-    start, end = (loss.isel(time=at).values[healthy].astype(float) for at in (0, -1))
+    start, end = _start_and_end(loss, healthy)
     if not start.size or not start.all():
         return count
     slowest = int(np.argmax(end / start))
-    several = " or less" if start.size > 1 else ""
-    line = f"{count}; final loss / initial loss: {_share(end[slowest] / start[slowest])}{several}"
+    line = f"{count}; final loss / initial loss: {_largest(end / start)}"
     best = best_possible(cell)
     if best is None:
         return line
@@ -74,14 +73,24 @@ def describe_outcome(
 
 def describe_test(trajectory: xr.Dataset, diverged_at: Int[np.ndarray, "init_scale seed"]) -> str:
     """The end of the line of `describe_outcome`, about the loss on test samples; may be empty."""
-    healthy = diverged_at < 0
-    if "test_loss" not in trajectory or not healthy.any():
+    if "test_loss" not in trajectory:
         return ""
-    start, end = (trajectory["test_loss"].isel(time=at).values[healthy] for at in (0, -1))
-    if not start.all():
+    start, end = _start_and_end(trajectory["test_loss"], diverged_at < 0)
+    if not start.size or not start.all():
         return ""
-    several = " or less" if start.size > 1 else ""
-    return f"; final test loss / initial test loss: {_share(float((end / start).max()))}{several}"
+    return f"; final test loss / initial test loss: {_largest(end / start)}"
+
+
+def _start_and_end(
+    loss: xr.DataArray, healthy: Bool[np.ndarray, "init_scale seed"]
+) -> tuple[Float[np.ndarray, " run"], Float[np.ndarray, " run"]]:
+    """First and last losses of the runs that did not diverge."""
+    start, end = (loss.isel(time=at).values[healthy].astype(float) for at in (0, -1))
+    return start, end
+
+
+def _largest(shares: Float[np.ndarray, " run"]) -> str:
+    return _share(float(shares.max())) + (" or less" if shares.size > 1 else "")
 
 
 def best_possible(cell: Cell) -> Best | None:

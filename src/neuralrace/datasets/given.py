@@ -1,6 +1,6 @@
 """Arrays given in Python, which a specification names by shapes and checksum, as it names a file.
 
-The arrays themselves are held by whatever was made from them: parameters, datasets, result trees.
+The arrays themselves are kept by the objects made from them: parameters, datasets, result trees.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ def give(name: str, variables: Mapping[str, Labelled]) -> Parameters:
 
     Args:
         name: its name.
-        variables: arrays that nobody will change, with names of their axes.
+        variables: arrays that are not changed afterwards, with names of their axes.
     """
     variables = _read_only(variables)
     shapes = ", ".join(f"{n} {array.shape}" for n, (_, array) in variables.items())
