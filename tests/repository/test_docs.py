@@ -113,7 +113,7 @@ def test_commands_in_messages_parse():
         "python benchmarks/second_steps.py",
         "python -m neuralrace.second_steps",
         "pip install -e '.[gpu]'",
-        "pip install 'neuralrace[slurm]'",
+        "pip install 'neuralrace[cluster]'",
     ],
 )
 def test_a_command_that_does_not_exist_is_found(line):

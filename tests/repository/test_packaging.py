@@ -26,11 +26,11 @@ INSTALLING = [Requirement(line) for line in PYPROJECT["dependency-groups"]["inst
 DEVELOPMENT = [
     Requirement(line) for name in ("dev", "docs") for line in PROJECT["optional-dependencies"][name]
 ]
-SUBMITTING = [Requirement(line) for line in PROJECT["optional-dependencies"]["slurm"]]
+SUBMITTING = [Requirement(line) for line in PROJECT["optional-dependencies"]["cluster"]]
 LOCKED = {
     "requirements.lock": [*REQUIRED, *INSTALLING],
     "requirements-dev.lock": [*REQUIRED, *DEVELOPMENT],
-    "requirements-slurm.lock": [*REQUIRED, *SUBMITTING],
+    "requirements-cluster.lock": [*REQUIRED, *SUBMITTING],
 }
 """What each lock is made from."""
 REGISTRY = re.compile(

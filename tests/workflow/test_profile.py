@@ -45,8 +45,9 @@ def test_partition_and_account_are_two_lines_to_uncomment(tmp_path, capsys):
     assert profile.main([str(tmp_path)]) == 0
 
 
-def test_the_default_profile_is_complete():
-    profile.check(profile.read(PROFILES / "default"))
+@pytest.mark.parametrize("name", ["default", "generic"])
+def test_a_profile_without_settings_of_a_site_is_complete(name):
+    profile.check(profile.read(PROFILES / name))
 
 
 @pytest.mark.parametrize(

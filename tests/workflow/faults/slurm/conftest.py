@@ -24,7 +24,7 @@ LONG = 900.0
 def cluster() -> Iterator[one_node.Cluster]:
     why = one_node.missing()
     if not why and find_spec(PLUG_IN) is None:
-        why = f"{PLUG_IN} is not installed: pip install 'neuralrace[slurm]'"
+        why = f"{PLUG_IN} is not installed: pip install 'neuralrace[cluster]'"
     if why:
         (pytest.fail if os.environ.get(WANTED) else pytest.skip)(why)
     with one_node.started() as running:
