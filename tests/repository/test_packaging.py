@@ -101,10 +101,10 @@ def test_extras_that_are_named_exist():
     assert {extra for _, extra in named} <= {*PROJECT["optional-dependencies"]}, named
 
 
-def test_conda_environment_is_that_of_the_lock():
+def test_conda_environment_is_that_of_the_locks():
     text = (REPOSITORY / "environment.yml").read_text(encoding="utf-8")
     python = f"python{PROJECT['requires-python']}"
-    locked = {"pip": ["--require-hashes", "-r requirements.lock"]}
+    locked = {"pip": ["--require-hashes", "-r requirements.lock", "-r requirements-dev.lock"]}
     assert yaml.safe_load(text)["dependencies"] == [python, "pip", locked]
     commands = re.findall(r"^#     (.+)$", text, re.MULTILINE)
     assert set(commands) <= set(lines(REPOSITORY / "docs/workflow.md"))
