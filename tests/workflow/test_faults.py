@@ -96,7 +96,3 @@ def test_a_killed_training_goes_on_from_its_checkpoint(workspace):
     (workspace.path / target).unlink()
     workspace.snakemake(target, *often)
     assert (workspace.path / target).read_bytes() == resumed
-
-
-def test_lint_is_clean(workspace):
-    assert "Congratulations" in workspace.snakemake("--lint")
