@@ -9,13 +9,13 @@ import compileall
 import os
 from pathlib import Path
 
+from compiling import CACHE, QUICK
+
 # kernels that a machine is set up with; workers leave them out too
 os.environ.pop("OPENBLAS_CORETYPE", None)
 os.environ.pop("OPENBLAS_L2_SIZE", None)
 # compiled modules save a second or two in each of the many processes that tests start
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# compiled programs are kept, for the processes that tests start and for the next run of the suite
-os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".cache" / "jax")
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -23,10 +23,9 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 os.environ["MPLBACKEND"] = "agg"
-# Compiling takes half of the time of tests that train. In this process it optimises little and
-# leaves out the newer fusion, which makes it two to three times as fast; processes that tests
-# start do not inherit this, and compile as those of a user.
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+# this process compiles quickly; processes that tests start do not inherit this, and compile as
+# those of a user
+os.environ.update(QUICK)
 
 import jax
 import pytest
@@ -50,7 +49,7 @@ settings.load_profile("reproducible")
 
 jax.jit(lambda: 0)()  # from now on, the compiler has its flags
 del os.environ["XLA_FLAGS"]
-jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"] + "/tests")
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE)
 
 SHARING = (
     "tests/figures",

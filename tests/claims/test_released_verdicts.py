@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from compiling import QUICK
 from neuralrace.claims.spec import read_claims
 from neuralrace.claims.stored import stored_verdicts
 from neuralrace.claims.table import read_variants
@@ -18,7 +19,7 @@ from neuralrace.config.variants import VARIANT_SETS
 from neuralrace.workflow.study import Study
 
 STORED = config_folder() / "verdicts.json"
-SAMPLE = 3
+SAMPLE = 2
 """Statements of each paper whose variants are run again: the cheapest ones."""
 
 
@@ -104,7 +105,7 @@ def test_verdicts_with_fresh_seeds_come_out_again_on_a_sample(study, claims, tmp
         costs.setdefault(paper, []).append((seconds, statement.id))
     names = [name for each in costs.values() for _, name in sorted(each)[:SAMPLE]]
     subprocess.run(
-        [sys.executable, "-c", RUN, str(tmp_path), *names], check=True, env=dict(os.environ)
+        [sys.executable, "-c", RUN, str(tmp_path), *names], check=True, env=os.environ | QUICK
     )
     found = released("blind")
     verdicts = json.loads((tmp_path / "verdicts.json").read_text())

@@ -4,6 +4,7 @@ import doctest
 import inspect
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -56,11 +57,10 @@ def spec(rate=0.01, hidden=(16,), **more):
     return {"network": network, "training": {"learning_rate": rate, "steps": 10}} | more
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     """Two sweeps and a single cell, with a claim about one sweep."""
-    monkeypatch.chdir(tmp_path)
-    root = Path("results")
+    root = tmp_path_factory.mktemp("written")
     for rate in (0.02, 0.005, 0.01):
         write_cell(root, f"deep_linear/step_size/learning_rate-{rate}", spec(rate, seeds=2))
     for hidden, solution in (((2,), ()), ((16,), ("flow", "exact"))):
@@ -76,6 +76,13 @@ def folder(tmp_path, monkeypatch):
     }  # fmt: skip
     (root / "claims.json").write_text(json.dumps([claim]))
     return root
+
+
+@pytest.fixture
+def folder(written, tmp_path, monkeypatch):
+    """A copy of these results, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(written, "results"))
 
 
 # Examples --------------------------------------------------------------------------------------

@@ -81,11 +81,7 @@ def loaded(*modules: str) -> set[str]:
     return {Path(origin).relative_to(ROOT).as_posix() for origin in origins}
 
 
-@pytest.mark.parametrize("stage", sorted(set(STAGES) - {"draw"}))
-def test_files_of_a_stage_cover_what_its_job_loads(stage):
-    # a package of solutions is found by its parent, which holds a docstring only
-    found = {"theory/__init__.py"}
-    assert loaded(*entries(stage)) - found <= files_of(stage, *CHOICES)
+# tests/workflow/test_digests.py looks at what the jobs of all stages load
 
 
 def test_files_of_the_figures_cover_what_they_load():

@@ -4,9 +4,8 @@ import copy
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import yaml
 
 from builders import LINEAR, REPOSITORY
 from neuralrace.workflow.study import PLANNED
+from warm_snakemake import WarmSnakemake
 
 CELL = LINEAR | {
     "init": {"name": "aligned"},
@@ -70,13 +70,19 @@ PREAMBLE = (
 """Beginnings of the lines that Snakemake prints before it plans."""
 TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "blind", "ranges")
 """Rows of its table of jobs that are targets or the total."""
+SNAKEMAKE = WarmSnakemake()
 
 
 @dataclass
 class Workspace:
-    """A copy of the project, with functions that change it and run Snakemake."""
+    """A copy of the project, with functions that change it and run Snakemake.
+
+    Each job that runs beside another needs a process of its own, which takes three core-seconds to
+    start. Where nothing depends on jobs at the same time, they run one after the other.
+    """
 
     path: Path
+    cores: int = 2
 
     @property
     def deep(self) -> dict:
@@ -106,12 +112,9 @@ class Workspace:
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         """Runs Snakemake, which must succeed or fail as given; returns what it prints."""
-        done = subprocess.run(
-            self.command(*arguments), cwd=self.path, env=self.environment(), capture_output=True,
-            text=True, timeout=900, check=False,
-        )  # fmt: skip
-        printed = done.stdout + done.stderr
-        assert (done.returncode != 0) == fails, printed
+        arguments = (*arguments, "--cores", str(self.cores))
+        status, printed = SNAKEMAKE.run(arguments, self.path, self.environment())
+        assert (status != 0) == fails, printed
         return printed
 
     def refusal(self, *arguments: str) -> str:
@@ -124,7 +127,7 @@ class Workspace:
         return message.removesuffix("\n")
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "snakemake", *arguments, "--cores", "2"]
+        return [sys.executable, "-m", "snakemake", *arguments, "--cores", str(self.cores)]
 
     def environment(self) -> dict[str, str]:
         return {name: value for name, value in os.environ.items() if name != PLANNED} | {
@@ -132,18 +135,22 @@ class Workspace:
             "HTTPS_PROXY": "http://127.0.0.1:9",  # so that no test can download anything
         }
 
+    def plan(self, *targets: str) -> tuple[dict[str, int], set[str]]:
+        """What a dry run plans: the number of jobs of each rule, and the files that they write."""
+        printed = self.snakemake("--dry-run", *targets)
+        assert printed.count("reason: ") >= printed.count("jobid: ")
+        counts = re.findall(r"^([a-z_][a-z_0-9]*) +(\d+)$", printed, re.MULTILINE)
+        outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
+        files = {name.removesuffix(" (update)") for names in outputs for name in names.split(", ")}
+        return {rule: int(n) for rule, n in counts if rule not in TARGETS}, files
+
     def planned(self, *targets: str) -> dict[str, int]:
         """Number of jobs that a dry run plans, by rule."""
-        printed = self.snakemake("--dry-run", *targets)
-        counts = re.findall(r"^([a-z_][a-z_0-9]*) +(\d+)$", printed, re.MULTILINE)
-        return {rule: int(n) for rule, n in counts if rule not in TARGETS}
+        return self.plan(*targets)[0]
 
     def planned_files(self, *targets: str) -> set[str]:
         """Files that a dry run plans to write."""
-        printed = self.snakemake("--dry-run", *targets)
-        assert printed.count("reason: ") >= printed.count("jobid: ")
-        outputs = re.findall(r"^ +output: (.*)$", printed, re.MULTILINE)
-        return {name.removesuffix(" (update)") for names in outputs for name in names.split(", ")}
+        return self.plan(*targets)[1]
 
     def edit(self, name: str) -> "Workspace":
         """Adds a line to a file of the library."""
@@ -170,6 +177,13 @@ def build(path: Path) -> Workspace:
     return workspace
 
 
+@pytest.fixture(scope="session", autouse=True)
+def ending_snakemake() -> Iterator[None]:
+    """Ends the process that imports Snakemake once."""
+    yield
+    SNAKEMAKE.end()
+
+
 @pytest.fixture(scope="session")
 def building(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Workspace]:
     """Builds a workspace without results, in a folder of a given name."""
@@ -181,10 +195,13 @@ def finished(building: Callable[[str], Workspace]) -> Workspace:
     """A workspace with finished results; tests leave it as it was."""
     workspace = building("finished")
     workspace.snakemake("metrics", "claims", "figures/deep_linear/time_to_learn.png")
+    workspace.cores = 1
     return workspace
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A workspace without results."""
-    return build(tmp_path)
+    """A workspace without results, in which one job runs at a time."""
+    workspace = build(tmp_path)
+    workspace.cores = 1
+    return workspace

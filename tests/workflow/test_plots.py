@@ -29,7 +29,7 @@ def test_an_experiment_of_ones_own_is_plotted(workspace):
     experiment = workspace.deep["step_size"]
     content = {"only": ["mine"], "experiments": {"mine": {"first": experiment}}}
     (workspace.path / "mine.yaml").write_text(yaml.safe_dump(content))
-    printed = neuralrace(workspace, "run", *CONFIGURATION)
+    printed = neuralrace(workspace, "run", "--cores", "1", *CONFIGURATION)
     places = dict(re.findall(r"^(\w+): (/.*)$", printed, re.MULTILINE))
     assert set(places) == {"results", "figures"}
     assert all(Path(place).is_dir() for place in places.values())

@@ -32,16 +32,17 @@ sys.argv = ["worker", "1", "cpu"]
 runpy.run_module("neuralrace.workflow.worker", run_name="__main__")
 """
 """A worker with one more stage, `noisy`."""
-SLOW = """
+SLEEPING = """
 import sys, time, types
 
-def run(job):
+def run(job, seconds):
     job.report("begun")
-    time.sleep(3600)
+    time.sleep(seconds)
+    return seconds
 
-sys.modules["neuralrace.workflow.slow"] = types.SimpleNamespace(run=run)
+sys.modules["neuralrace.workflow.sleep"] = types.SimpleNamespace(run=run)
 """
-"""Site customisation that gives a worker one more stage, `slow`, which takes an hour."""
+"""Site customisation that gives a worker one more stage, `sleep`, which imports no JAX."""
 REQUEST = {"job": "noisy", "name": "n", "inputs": [], "outputs": []}
 
 
@@ -55,11 +56,14 @@ def workers():
 
 
 @pytest.fixture
-def speed(workers, tmp_path):
-    """Runs the shortest job, with a number of threads."""
+def sleep(workers, tmp_path, monkeypatch):
+    """Runs a job that takes some seconds, with a number of threads; returns the seconds."""
+    (tmp_path / "sitecustomize.py").write_text(SLEEPING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
 
-    def run(threads=1):
-        return workers.run("speed", "speed", str(tmp_path / "speed.log"), {}, threads=threads)
+    def run(threads=1, seconds=0.01):
+        log = str(tmp_path / "sleep.log")
+        return workers.run("sleep", "n", log, {"seconds": seconds}, threads=threads)
 
     return run
 
@@ -87,37 +91,37 @@ def test_a_worker_that_is_interrupted_while_it_starts_prints_no_traceback(capfd)
     assert capfd.readouterr().err == ""
 
 
-def test_one_process_runs_one_job_after_the_other(speed):
+def test_one_process_runs_one_job_after_the_other(sleep):
     before = processes()
-    assert speed() > 0
+    assert sleep() > 0
     (worker,) = processes() - before
-    assert speed() > 0
+    assert sleep() > 0
     assert processes() - before == {worker}
-    speed(threads=2)
+    sleep(threads=2)
     assert len(processes() - before) == 2, "another number of threads needs another worker"
 
 
-def test_an_idle_worker_is_kept_while_there_are_processors(speed, monkeypatch):
+def test_an_idle_worker_is_kept_while_there_are_processors(sleep, monkeypatch):
     before = processes()
     monkeypatch.setattr(pool, "usable_cores", lambda: 3)
-    speed()
+    sleep()
     kept = processes() - before
-    speed(threads=2)
+    sleep(threads=2)
     assert kept < processes() - before
     monkeypatch.setattr(pool, "usable_cores", lambda: 1)
-    speed(threads=3)
+    sleep(threads=3)
     assert len(processes() - before) == 1
 
 
-def test_jobs_at_once_have_a_worker_each(speed):
+def test_jobs_at_once_have_a_worker_each(sleep):
     before = processes()
     with ThreadPoolExecutor(2) as threads:
-        assert min(threads.map(speed, [1, 1])) > 0
+        assert list(threads.map(sleep, [1, 1], [1.0, 1.0])) == [1.0, 1.0]
     assert len(processes() - before) == 2
 
 
-def test_a_failed_job_logs_its_error_and_its_worker_lives_on(workers, speed, tmp_path):
-    speed()
+def test_a_failed_job_logs_its_error_and_its_worker_lives_on(workers, sleep, tmp_path):
+    sleep()
     before = processes()
     log = str(tmp_path / "accept.log")
     inputs = [str(tmp_path / "claims.json")]
@@ -127,14 +131,14 @@ def test_a_failed_job_logs_its_error_and_its_worker_lives_on(workers, speed, tmp
     with pytest.raises(UserError, match="claims failed"):
         workers.run("accept", "claims", log, {"unknown": 1}, inputs)
     assert "TypeError: run()" in (tmp_path / "accept.log").read_text()
-    speed()
+    sleep()
     assert processes() == before
 
 
 @pytest.mark.parametrize(
     ("number", "words"), [(signal.SIGKILL, "killed"), (signal.SIGSEGV, "exit status -11")]
 )
-def test_a_killed_worker_fails_its_job_and_is_replaced(workers, speed, number, words):
+def test_a_killed_worker_fails_its_job_and_is_replaced(workers, sleep, number, words):
     before = processes()
 
     def kill():
@@ -145,59 +149,57 @@ def test_a_killed_worker_fails_its_job_and_is_replaced(workers, speed, number, w
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with pytest.raises(UserError, match=f"speed: its process .*{words}"):
-        speed()
+    with pytest.raises(UserError, match=f"n: its process .*{words}"):
+        sleep()
     killer.join()
-    assert speed() > 0
+    assert sleep() > 0
 
 
-def test_a_worker_killed_between_two_jobs_fails_no_job(workers, speed):
+def test_a_worker_killed_between_two_jobs_fails_no_job(workers, sleep):
     before = processes()
-    speed()
+    sleep()
     (worker,) = processes() - before
     os.kill(worker, signal.SIGKILL)
     os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)  # all of its threads have ended
-    assert speed() > 0
+    assert sleep() > 0
 
 
-def test_a_process_that_cannot_be_started_fails_its_job_alone(workers, speed, monkeypatch):
+def test_a_process_that_cannot_be_started_fails_its_job_alone(workers, sleep, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(pool.sys, "executable", "/nowhere/python")
         with pytest.raises(UserError, match=r"no process.*--cores"):
-            speed()
+            sleep()
     assert workers._reserved == 0
-    assert speed() > 0
+    assert sleep() > 0
 
 
-def test_stop_ends_workers_in_the_middle_of_a_job(workers, monkeypatch, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(SLOW)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    log = tmp_path / "slow.log"
+def test_stop_ends_workers_in_the_middle_of_a_job(workers, sleep, tmp_path):
+    log = tmp_path / "sleep.log"
     with ThreadPoolExecutor(1) as threads:
-        job = threads.submit(workers.run, "slow", "slow", str(log), {})
+        job = threads.submit(sleep, seconds=3600)
         deadline = time.monotonic() + 60
         while not log.exists() or "begun" not in log.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.02)
         workers.stop("SIGINT")
-        with pytest.raises(UserError, match="slow: stopped"):
+        with pytest.raises(UserError, match="n: stopped"):
             job.result()
     assert "stopped by SIGINT; the same command computes what is missing" in log.read_text()
     with pytest.raises(UserError, match="not started, as this run ends"):
-        workers.run("speed", "speed", str(log), {})
+        sleep()
 
 
-def test_a_worker_that_holds_too_much_memory_is_replaced(speed, monkeypatch):
+def test_a_worker_that_holds_too_much_memory_is_replaced(sleep, monkeypatch):
     before = processes()
     monkeypatch.setattr(pool, "IDLE_MB", 1)
-    assert speed() > 0
+    assert sleep() > 0
     assert processes() == before
-    assert speed() > 0
+    assert sleep() > 0
 
 
-def test_a_worker_names_the_variables_that_it_leaves_out(speed, monkeypatch, capfd):
+def test_a_worker_names_the_variables_that_it_leaves_out(sleep, monkeypatch, capfd):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
-    speed()
+    sleep()
     assert "XLA_FLAGS: left out of the environment" in capfd.readouterr().err
 
 

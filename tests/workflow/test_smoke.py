@@ -30,8 +30,7 @@ def test_a_configuration_says_where_its_results_go(workspace):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    ["own/*.yaml", "own/one two.yaml,own/it's.yaml", '["own/one two.yaml", "own/&$HOME.yaml"]'],
+    "settings", ["own/one *.yaml,own/it's.yaml", '["own/one two.yaml", "own/&$HOME.yaml"]']
 )
 def test_a_job_in_a_process_of_its_own_reads_the_same(workspace, settings):
     """As on a cluster: Snakemake hands it what stands behind --config."""

@@ -1,7 +1,9 @@
 """Variants, from the commands to the table of claims."""
 
 import json
+import re
 import shutil
+from collections import Counter
 
 import pytest
 import xarray as xr
@@ -9,11 +11,22 @@ import xarray as xr
 from neuralrace.config.variants import OFFSET
 
 pytestmark = pytest.mark.workflow
+TARGETS = ("claims", "blind", "ranges")
 FOLDER = "results/variants/{}/deep_linear/time_to_learn"
 COARSE = {
     "tolerance": {"value": 9.0, "why": "a coarse step"},
     "alternatives": [{"name": "ten times as long", "value": 11.0, "source": "made up"}],
 }
+
+
+CLAIMED = {"judge": 1, "accept_claims": 1}
+JOB = re.compile(r"^[\d:]{8} (?:\S+: )?(\w+) done, \d+ of \d+$", re.MULTILINE)
+
+
+def jobs(printed):
+    """Number of jobs that Snakemake ran, by rule."""
+    counts = Counter(JOB.findall(printed))
+    return {rule: number for rule, number in counts.items() if rule not in TARGETS}
 
 
 def claim_row(workspace):
@@ -26,12 +39,10 @@ def test_the_table_shows_variants(workspace):
     changed["time_to_learn"]["training"] = {"learning_rate": 0.47, "steps": 400}
     workspace.configure("deep_linear", changed)
     workspace.claim(**COARSE)
-    assert "variants" not in workspace.planned("claims")
-    workspace.snakemake("claims")
+    assert jobs(workspace.snakemake("claims")) == CLAIMED | {"train": 1, "solve": 1, "measure": 1}
     assert claim_row(workspace)["blind"] is None
     groups = ("blind", "ranges")
-    assert workspace.planned(*groups) == {"variants": 2, "judge_variants": 2}
-    workspace.snakemake(*groups)
+    assert jobs(workspace.snakemake(*groups)) == {"variants": 2, "judge_variants": 2}
     blind, ranges = (workspace.path / FOLDER.format(group) for group in groups)
     with xr.open_dataset(blind / "fresh/main/metrics.nc") as fresh:
         assert fresh["seed"].values.tolist() == [OFFSET, OFFSET + 1]
@@ -63,8 +74,7 @@ def test_the_table_shows_variants(workspace):
     assert claim_row(workspace)["surprise"] is None
 
     workspace.claim(**COARSE | {"tolerance": {"value": 8.0, "why": "another"}})
-    assert workspace.planned("claims") == {"judge": 1, "accept_claims": 1}
-    workspace.snakemake("claims")
+    assert jobs(workspace.snakemake("claims")) == CLAIMED
     assert claim_row(workspace)["blind"] is None, "another tolerance was not judged there"
 
     # runs of an earlier version, in a renamed folder that Snakemake has no record of, are kept
@@ -72,5 +82,4 @@ def test_the_table_shows_variants(workspace):
     (workspace.path / "results/variants").rename(moved)
     shutil.rmtree(workspace.path / ".snakemake")
     moved.rename(workspace.path / "results/variants")
-    assert workspace.planned("blind") == {"judge_variants": 1}
-    workspace.snakemake("blind")
+    assert jobs(workspace.snakemake("blind")) == {"judge_variants": 1}

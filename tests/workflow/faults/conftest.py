@@ -76,6 +76,13 @@ def repeat() -> int:
 
 
 @pytest.fixture
+def workspace(workspace):
+    """A workspace without results, in which two jobs run at a time: faults strike both."""
+    workspace.cores = 2
+    return workspace
+
+
+@pytest.fixture
 def copied(finished, tmp_path_factory):
     """A finished workspace of one's own, elsewhere, with the compile cache of all workspaces."""
     path, ignored = tmp_path_factory.mktemp("copied"), shutil.ignore_patterns(".snakemake")

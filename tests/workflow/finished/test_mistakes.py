@@ -17,34 +17,38 @@ def files(workspace) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "problem"),
+    "mistakes",
     [
-        ("seeds", 0, "greater than 0"),
-        ("seeds", "2", "expected a whole number"),
-        ("colour", "red", "unknown key"),
-        ("init_scales", ["small"], "expected a number"),
-        ("seeds", 10**9, "needs .* GB of memory, and the machine has .*; use less"),
+        {
+            "colour": ("red", "unknown key"),
+            "init_scales": (["small"], "expected a number"),
+            "seeds": ("2", "expected a whole number"),
+            "first_seed": (-1, "must be at least 0"),
+        },
+        {"seeds": (10**9, "needs .* GB of memory, and the machine has .*; use less")},
     ],
 )
-def test_a_mistake_in_the_configuration_changes_no_file(finished, key, value, problem):
+def test_mistakes_in_the_configuration_change_no_file(finished, mistakes):
     before = files(finished)
     changed = finished.deep
-    changed["time_to_learn"][key] = value
+    changed["time_to_learn"] |= {key: value for key, (value, _) in mistakes.items()}
     finished.configure("deep_linear", changed)
     message = finished.refusal("metrics")
     finished.configure("deep_linear", finished.deep)
-    where = f"config/deep_linear/experiments.yaml: experiments.deep_linear.time_to_learn.{key}"
-    assert all(line.startswith(where) for line in message.splitlines()), message
-    assert re.search(problem, message)
+    where = "config/deep_linear/experiments.yaml: experiments.deep_linear.time_to_learn"
+    lines = message.splitlines()
+    assert len(lines) == len(mistakes), message
+    for key, (_, problem) in mistakes.items():
+        assert any(re.match(rf"{re.escape(where)}\.{key}\b.*{problem}", line) for line in lines)
     assert files(finished) == before
 
 
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_a_claim_about_an_unknown_metric_is_refused(finished, options):
+def test_a_claim_about_an_unknown_metric_is_refused(finished):
     finished.claim(measure={"cells": "deep_linear/*", "metric": "half_tim"})
-    message = finished.refusal("claims", *options)
+    messages = {finished.refusal("claims", *options) for options in ((), ("--dry-run",))}
     assert finished.planned("metrics") == {}, "other targets do not read the claims"
     finished.claim()
+    (message,) = messages
     assert message.startswith("config/deep_linear/claims.yaml: half-time.metric: 'half_tim': ")
 
 
@@ -58,19 +62,30 @@ def test_a_figure_of_an_experiment_that_is_not_configured_is_refused(finished):
 
 def test_verify_passes_and_reports_damage(finished):
     assert "11 files of cells and 3 of figures and tables verified" in finished.snakemake("verify")
-    path = finished.path / TRAJECTORY
-    content, status = path.read_bytes(), path.stat()
-    flipped = bytearray(content)
-    flipped[len(flipped) // 2] ^= 1
-    for damaged in (bytes(flipped), content[:1000]):
-        path.write_bytes(damaged)
-        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        printed = finished.snakemake("verify", fails=True)
-        assert f"{TRAJECTORY}: is damaged: its content does not have the checksum" in printed
-        assert "Traceback" not in printed
-        assert path.read_bytes() == damaged
-    path.write_bytes(content)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    flipped, cut = (finished.path / TRAJECTORY.replace("0.02", rate) for rate in ("0.02", "0.01"))
+    whole = {path: path.read_bytes() for path in (flipped, cut)}
+    status = {path: path.stat() for path in whole}
+
+    def write(contents):
+        for path, content in contents.items():
+            path.write_bytes(content)
+            os.utime(path, ns=(status[path].st_atime_ns, status[path].st_mtime_ns))
+
+    middle = len(whole[flipped]) // 2
+    damaged = {
+        flipped: whole[flipped][:middle]
+        + bytes([whole[flipped][middle] ^ 1])
+        + whole[flipped][middle + 1 :],
+        cut: whole[cut][:1000],
+    }
+    write(damaged)
+    printed = finished.snakemake("verify", fails=True)
+    for path in damaged:
+        name = path.relative_to(finished.path)
+        assert f"{name}: is damaged: its content does not have the checksum" in printed
+    assert "Traceback" not in printed
+    assert {path: path.read_bytes() for path in damaged} == damaged
+    write(whole)
 
 
 def test_a_file_in_place_of_another_is_reported_and_recomputed(finished):

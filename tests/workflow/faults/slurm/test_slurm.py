@@ -40,13 +40,11 @@ def training(submitting, seconds, target=TARGET):
     changed["glorot_moments"]["training"] = {"learning_rate": 1e-6, "steps": steps}
     changed["glorot_moments"]["record"]["every"] = steps // 20
     submitting.workspace.configure("layer_dynamics", changed)
-    copy = replace(
-        submitting.workspace, path=submitting.path.with_name(f"{submitting.path.name}_alone")
-    )
+    alone = submitting.path.with_name(f"{submitting.path.name}_alone")
+    copy = replace(submitting.workspace, path=alone, cores=1)
     shutil.copytree(submitting.path, copy.path)
-    command = [*copy.command(target)[:-1], "1"]
     with subprocess.Popen(
-        command, cwd=copy.path, env=copy.environment(),
+        copy.command(target), cwd=copy.path, env=copy.environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as undisturbed:  # fmt: skip
 
