@@ -7,6 +7,7 @@ functions of the library are called.
 
 import compileall
 import os
+import re
 from pathlib import Path
 
 # kernels that a machine is set up with; workers leave them out too
@@ -61,6 +62,13 @@ SHARING = (
     "tests/workflow/faults/slurm",
 )
 """Folders and files whose tests share what takes long to make."""
+TESTS = Path(__file__).parent
+MODULES = frozenset(
+    path.relative_to(TESTS.parent).as_posix()
+    for path in TESTS.rglob("test_*.py")
+    if re.search(r"fixture\(.*scope=\"module\"", path.read_text(encoding="utf-8"))
+)
+"""Files with fixtures for all of their tests, which each process would make again."""
 LONG = (
     "tests/workflow",
     "tests/extensions",
@@ -81,7 +89,8 @@ class Together(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return next((place for place in SHARING if f"{file}/".startswith(f"{place}/")), nodeid)
+        alone = file if file in MODULES else nodeid
+        return next((place for place in SHARING if f"{file}/".startswith(f"{place}/")), alone)
 
 
 def pytest_configure(config: pytest.Config) -> None:
