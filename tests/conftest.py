@@ -7,6 +7,7 @@ functions of the library are called.
 
 import compileall
 import os
+import re
 from pathlib import Path
 
 from compiling import CACHE, QUICK
@@ -60,7 +61,16 @@ SHARING = (
     "tests/workflow/faults/slurm",
 )
 """Folders and files whose tests share what takes long to make."""
+TESTS = Path(__file__).parent
+MODULES = frozenset(
+    path.relative_to(TESTS.parent).as_posix()
+    for path in TESTS.rglob("test_*.py")
+    if re.search(r"fixture\(.*scope=\"module\"", path.read_text(encoding="utf-8"))
+)
+"""Files with fixtures for all of their tests, which each process would make again."""
 LONG = (
+    "tests/figures",
+    "tests/test_api.py",
     "tests/workflow",
     "tests/extensions",
     "tests/board",
@@ -68,7 +78,7 @@ LONG = (
     "tests/repository",
     "src/neuralrace/testing",
 )
-"""Folders of long tests."""
+"""Folders and files of long tests."""
 
 
 class Together(LoadScopeScheduling):
@@ -80,7 +90,8 @@ class Together(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return next((place for place in SHARING if f"{file}/".startswith(f"{place}/")), nodeid)
+        alone = file if file in MODULES else nodeid
+        return next((place for place in SHARING if f"{file}/".startswith(f"{place}/")), alone)
 
 
 def pytest_configure(config: pytest.Config) -> None:

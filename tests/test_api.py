@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,25 +127,59 @@ def test_left_out_lists_solutions_by_the_reason_why_they_do_not_apply(tree):
     assert tree.attrs["status"].startswith("0 of 6 runs diverged; ")
 
 
-@pytest.mark.parametrize(
-    ("options", "unused"),
-    [
-        ({"activation": "relu", "theory": None}, ["scipy.integrate", "scipy.special"]),
-        ({}, []),
-    ],
-    ids=["without theory", "with theory"],
-)
-def test_simulate_loads_no_package_that_it_does_not_need(options, unused):
-    """They took longer to load than a small network to train, and a third of the memory."""
-    unused = [*unused, "scipy.stats", "sklearn", "netCDF4", "networkx", "matplotlib", "seaborn"]
-    options = options | {"hidden": [4], "init_scales": [0.1], "learning_rate": 0.1, "steps": 10}
-    code = (
-        "import sys, neuralrace as nr\n"
-        f"nr.simulate([[1, 0], [0, 1]], [[2, 0], [0, 1]], progress=False, **{options})\n"
-        f"print([name for name in {unused} if name in sys.modules])"
+PROCESS = """
+import json, sys
+before = {*sys.modules}
+import neuralrace as nr
+new = {name.partition(".")[0] for name in {*sys.modules} - before}
+told = {"at first": sorted(new - {*sys.stdlib_module_names})}
+
+X, Y = [[1, 0], [0, 1]], [[2, 0], [0, 1]]
+FEW = {"hidden": [4], "init_scales": [0.1], "learning_rate": 0.1, "steps": 10, "progress": False}
+nr.simulate(X, Y, activation="relu", theory=None, **FEW)
+told["without theory"] = [*sys.modules]
+nr.simulate(X, Y, **FEW)
+told["with theory"] = [*sys.modules]
+
+import numpy as np, pandas as pd, xarray as xr
+class Tensor:
+    def __array__(self, dtype=None, copy=None):
+        return np.eye(4, dtype=np.float32)
+Y = np.diag([4, 3, 2, 1])
+frame = pd.DataFrame(Y, columns=list("abcd"))
+numbers = {"steps": np.int64(40), "records": np.int32(20), "init_scales": np.array([0.1])}
+told["cells"] = [
+    cell.canonical()
+    for cell in (
+        nr.specify(Tensor(), frame, hidden=np.array([8]), **numbers),
+        nr.specify(np.eye(4).tolist(), xr.DataArray(Y), hidden=[8], steps=40, records=20,
+                   init_scales=[0.1]),
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+]
+told["names"] = [nr.theory.__name__, nr.figures.deep_linear.__name__]
+import gc
+told["collects"] = gc.isenabled()
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def process() -> dict[str, Any]:
+    """What a process has loaded after each of its steps, and what it has made."""
+    command = [sys.executable, "-c", PROCESS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("step", "unused"),
+    [("without theory", {"scipy.integrate", "scipy.special"}), ("with theory", set())],
+)
+def test_simulate_loads_no_package_that_it_does_not_need(process, step, unused):
+    """They took longer to load than a small network to train, and a third of the memory."""
+    unused |= {"scipy.stats", "sklearn", "netCDF4", "networkx", "matplotlib", "seaborn"}
+    assert "jax" in process[step]
+    assert not unused.intersection(process[step])
 
 
 def test_requirements_of_the_network_exist():
@@ -228,20 +263,9 @@ def test_docstrings_describe_every_argument(function):
         function(X, Y, hiden=[8])
 
 
-def test_arrays_and_numbers_of_other_libraries_are_accepted():
-    code = """
-import numpy as np, pandas as pd, xarray as xr, neuralrace as nr
-class Tensor:
-    def __array__(self, dtype=None, copy=None):
-        return np.eye(4, dtype=np.float32)
-Y = np.diag([4, 3, 2, 1])
-frame = pd.DataFrame(Y, columns=list("abcd"))
-numbers = {"steps": np.int64(40), "records": np.int32(20), "init_scales": np.array([0.1])}
-cell = nr.specify(Tensor(), frame, hidden=np.array([8]), **numbers)
-plain = {"steps": 40, "records": 20, "init_scales": [0.1]}
-assert cell == nr.specify(np.eye(4).tolist(), xr.DataArray(Y), hidden=[8], **plain)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_arrays_and_numbers_of_other_libraries_are_accepted(process):
+    one, other = process["cells"]
+    assert one == other
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -687,20 +711,11 @@ def test_package_lists_and_loads_its_public_names():
         _ = nr.similate
 
 
-def test_package_loads_nothing_before_it_is_used():
+def test_package_loads_nothing_before_it_is_used(process):
     """A subpackage is there without an import of its own, and comes at its first use."""
-    code = (
-        "import sys; before = {*sys.modules}\n"
-        "import neuralrace as nr\n"
-        "new = {name.partition('.')[0] for name in {*sys.modules} - before}\n"
-        "print(sorted(new - {*sys.stdlib_module_names}))\n"
-        "print(nr.theory.__name__, nr.figures.deep_linear.__name__)\n"
-        "import gc; assert gc.isenabled()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded, names = done.stdout.splitlines()
-    assert loaded == "['neuralrace']"
-    assert names == "neuralrace.theory neuralrace.figures.deep_linear"
+    assert process["at first"] == ["neuralrace"]
+    assert process["names"] == ["neuralrace.theory", "neuralrace.figures.deep_linear"]
+    assert process["collects"]
     described = re.search(r"about one concept: (.*?)\.", nr.__doc__, re.DOTALL)
     assert {*re.split(r",\s+", described[1])} <= {*dir(nr)}
 

@@ -37,6 +37,7 @@ from neuralrace.figures.style import (
     PAGE,
     SIGNED,
     Canvas,
+    apply_layout,
     heat,
     median_seed,
     rc_context,
@@ -163,7 +164,7 @@ def test_figure_draws_labelled_axes_from_its_inputs(
     results = open_results(tmp_path, matching_cells(name, cell_ids))
     with rc_context():
         figure = compose(name, results)
-        figure.draw_without_rendering()
+        apply_layout(figure)
         assert figure.get_figwidth() <= PAGE
         assert faults(figure) == []
         assert title_faults(figure) == []
@@ -270,8 +271,10 @@ def test_figure_is_drawn_when_a_run_diverged(
         for variable in floats:
             trajectory[variable].loc[{"seed": 1}] = np.nan
         write_result(trajectory, path)
-    saved(name, tmp_path, cell_ids, tmp_path)
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    with rc_context(), io.BytesIO() as picture:
+        figure = compose(name, open_results(tmp_path, matching_cells(name, cell_ids)))
+        figure.savefig(picture, dpi=100)
+        assert len(picture.getvalue()) > 10_000
 
 
 def test_missing_cells_and_files_name_the_remedy(

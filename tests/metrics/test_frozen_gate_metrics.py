@@ -70,7 +70,7 @@ def diverged(trajectory):
 
 def gated_inputs(gates, x):
     """g_k x_i of each sample, all pathways side by side."""
-    return np.array([np.outer(g, n).ravel() for g, n in zip(gates.T, x, strict=True)])
+    return (gates.T[:, :, None] * x[:, None, :]).reshape(len(x), -1)
 
 
 def frozen_weights(gates, data, start, time):

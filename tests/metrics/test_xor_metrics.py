@@ -20,7 +20,7 @@ from builders import (
     trained_trajectory,
 )
 
-few = settings(max_examples=20)
+few = settings(max_examples=8)
 xor_cell = partial(cell_with_requirements, base=RELU)
 margin_cell = partial(xor_cell, dataset={"name": "xor", "margin": 0.75})
 

@@ -19,6 +19,10 @@ def test_tests_that_share_are_one_scope_and_other_tests_are_their_own(distributi
         assert (REPOSITORY / place).is_file() if file else list((REPOSITORY / place).glob("test_*"))
         one, other = (place, place) if file else (f"{place}/test_a.py", f"{place}/test_c.py")
         assert scope(f"{one}::test_b") == scope(f"{other}::test_d[x/y::z]")
+    assert "tests/test_messages.py" in distribution.MODULES
+    assert "tests/test_odd_inputs.py" not in distribution.MODULES
+    for file in distribution.MODULES:
+        assert scope(f"{file}::test_b") == scope(f"{file}::test_d[x/y::z]")
     tests = ("tests/workflow/test_a.py::test_b", "tests/test_a.py::test_b[x/y::z]")
     assert [scope(test) for test in tests] == list(tests)
 

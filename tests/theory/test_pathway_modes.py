@@ -114,14 +114,16 @@ def test_theory_is_gradient_descent_of_the_full_network(open_in):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_theory_holds_for_any_gates_and_better_for_smaller_starts(seed):
+def test_theory_holds_for_any_gates_and_better_for_smaller_starts(seed, monkeypatch):
     """Correlations without common modes, three runs solved at once."""
+    sufficient = 1e-7  # far below the bounds on the gaps
+    monkeypatch.setattr("neuralrace.theory.pathway_modes.RTOL", sufficient)
     net, time = random_net(seed, width=12), np.linspace(0, 200, 200)
     assert not net.effective.modes.joint
     gaps = []
     for scale in (1e-2, 1e-5):
         weights = net.weights(seed, scale, runs=(3,))
-        full = gated_flow(time, net.effective, weights, 1e-8, 1e-8 * scale)
+        full = gated_flow(time, net.effective, weights, sufficient, sufficient * scale)
         loss = gated_loss(net.effective, full)
         ours = pathway_modes_flow(time, net.effective, weight_start(net.effective, weights)).loss
         gaps.append(np.mean([gap(*pair) for pair in zip(ours, loss, strict=True)]))

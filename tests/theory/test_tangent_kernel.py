@@ -38,8 +38,9 @@ def automatic(network, *inputs):
     def outputs(parameters):
         return nnx.merge(graph, parameters, rest)(*inputs).ravel()
 
-    jacobian = jax.tree.leaves(jax.jacobian(outputs)(parameters))
-    return np.asarray(outputs(parameters)), [np.asarray(part) for part in jacobian]
+    # compiled as a whole, which is faster than operation by operation
+    values, jacobian = jax.jit(lambda at: (outputs(at), jax.jacobian(outputs)(at)))(parameters)
+    return np.asarray(values), [np.asarray(part) for part in jax.tree.leaves(jacobian)]
 
 
 def kernel_of(jacobian):

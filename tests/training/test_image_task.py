@@ -120,24 +120,28 @@ def test_moments_have_the_loss_and_gradient_of_plain_domains(made):
     spelled = RoutingTask(ensemble.network, domains, ensemble.init, ensemble.training)
     spelled_data = jax.tree.map(jnp.asarray, spelled.arrays)
 
-    def losses(weights):
+    @jax.jit  # compiled as a whole, which is faster than operation by operation
+    def losses(weights, data, spelled_data):
         net = task.network([weights])
         there = on_pixels(task, net)
-        return task.loss(net, data["loss"], per_run), spelled.loss(
-            there, spelled_data["loss"], per_run
-        )
+        return task.loss(net, data, per_run), spelled.loss(there, spelled_data, per_run)
 
     weights = [weight[...] for weight in network.families[0].weights]
-    np.testing.assert_allclose(*losses(weights), rtol=1e-12)
-    one = jax.grad(lambda w: losses(w)[0])(weights)
-    other = jax.grad(lambda w: losses(w)[1])(weights)
+    shown = data["loss"], spelled_data["loss"]
+    np.testing.assert_allclose(*losses(weights, *shown), rtol=1e-12)
+    one, other = (
+        jax.jit(jax.grad(lambda *args, part=part: losses(*args)[part]))(weights, *shown)
+        for part in (0, 1)
+    )
     for ours, theirs in zip(one, other, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12 * np.abs(theirs).max())
-    np.testing.assert_allclose(
-        task.pair_errors(network, data),
-        spelled.pair_errors(on_pixels(task, network), spelled_data),
-        rtol=1e-10,
-    )
+
+    @jax.jit
+    def errors(data, spelled_data):
+        there = on_pixels(task, network)
+        return task.pair_errors(network, data), spelled.pair_errors(there, spelled_data)
+
+    np.testing.assert_allclose(*errors(data, spelled_data), rtol=1e-10)
     assert task.samples == spelled.samples == IMAGES * per_run["mask"].sum()
 
 
@@ -148,24 +152,32 @@ def test_moments_serve_any_number_of_hidden_layers(made, hidden):
     spelled = RoutingTask(
         ensemble.network, task.domains.in_memory(), ensemble.init, ensemble.training
     )
-    there = on_pixels(task, network)
-    expected = spelled.loss(there, jax.tree.map(jnp.asarray, spelled.arrays["loss"]), per_run)
-    np.testing.assert_allclose(task.loss(network, data["loss"], per_run), expected, rtol=1e-12)
+
+    @jax.jit
+    def losses(data, spelled_data):
+        there = on_pixels(task, network)
+        return task.loss(network, data, per_run), spelled.loss(there, spelled_data, per_run)
+
+    spelled_data = jax.tree.map(jnp.asarray, spelled.arrays["loss"])
+    np.testing.assert_allclose(*losses(data["loss"], spelled_data), rtol=1e-12)
 
 
 def test_a_batch_of_all_images_has_the_loss_of_moments(made):
     task, network, data, _ = made(run_of())
     on_samples, _, _, per_run = made(run_of({**MOMENTS, "batch": {"name": "mini", "size": 8}}))
     assert not on_samples.on_moments
-    shown, there = on_samples.batch(data, jnp.arange(IMAGES)), on_pixels(task, network)
-    np.testing.assert_allclose(
-        on_samples.loss(there, shown, per_run),
-        task.loss(network, data["loss"], per_run),
-        rtol=1e-12,
-    )
-    np.testing.assert_allclose(
-        on_samples.pair_errors(there, data), task.pair_errors(network, data), rtol=1e-10
-    )
+
+    @jax.jit
+    def both(data):
+        there, shown = on_pixels(task, network), on_samples.batch(data, jnp.arange(IMAGES))
+        return (
+            (on_samples.loss(there, shown, per_run), task.loss(network, data["loss"], per_run)),
+            (on_samples.pair_errors(there, data), task.pair_errors(network, data)),
+        )
+
+    losses, errors = both(data)
+    np.testing.assert_allclose(*losses, rtol=1e-12)
+    np.testing.assert_allclose(*errors, rtol=1e-10)
 
 
 @pytest.mark.parametrize("optimiser", [{"name": "sgd"}, {"name": "momentum", "momentum": 0.9}])

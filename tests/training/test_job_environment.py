@@ -102,7 +102,8 @@ from neuralrace.errors import UserError
 def simulate(_=None):
     x, y = np.eye(3), np.diag([3.0, 2, 1])
     try:
-        tree = nr.simulate(x, y, hidden=[3], init_scales=[0.1], seeds=1, progress=False)
+        tree = nr.simulate(x, y, hidden=[3], init_scales=[0.1], seeds=1, learning_rate=0.1,
+                           steps=20, theory=["flow"], progress=False)
     except UserError as error:
         return str(error)
     return tree.attrs["status"]
@@ -112,25 +113,31 @@ if __name__ == "__main__":
     nr.specify("hierarchy", hidden=[3])
     if sys.argv[1] == "used":
         simulate()
-    with multiprocessing.get_context(sys.argv[2]).Pool(1) as pool:
-        print(pool.map_async(simulate, [None]).get(timeout=200)[0])
+    for method in sys.argv[2:]:
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            outcome = pool.map_async(simulate, [None]).get(timeout=200)[0]
+        print(outcome.replace("\\n", " "))
 """
 
 
+REFUSED = "this process was forked from one that had used JAX"
+COMPUTED = "0 of 1 runs diverged"
+
+
 @pytest.mark.parametrize(
-    ("before", "method", "outcome"),
-    [
-        ("used", "fork", "this process was forked from one that had used JAX"),
-        ("unused", "fork", "0 of 1 runs diverged"),
-        ("used", "spawn", "0 of 1 runs diverged"),
-    ],
+    ("before", "outcomes"),
+    [("used", {"fork": REFUSED, "spawn": COMPUTED}), ("unused", {"fork": COMPUTED})],
+    ids=["used", "unused"],
 )
-def test_forked_process_computes_unless_jax_had_started(tmp_path, before, method, outcome):
+def test_forked_process_computes_unless_jax_had_started(tmp_path, before, outcomes):
     script = tmp_path / "forking.py"
     script.write_text(FORKING)
     done = subprocess.run(
-        [sys.executable, str(script), before, method],
+        [sys.executable, str(script), before, *outcomes],
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
-    assert outcome in done.stdout, done.stderr
-    assert ("sweep=" in done.stdout) == (method == "fork" and before == "used")
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(outcomes), done.stderr
+    for line, outcome in zip(lines, outcomes.values(), strict=True):
+        assert outcome in line
+        assert ("sweep=" in line) == (outcome == REFUSED)

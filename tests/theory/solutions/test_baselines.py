@@ -83,13 +83,15 @@ def test_linearised_network_is_the_limit_of_wide_networks(name):
         changes = WIDE_NETWORKS[name]
         network = narrowed(changes["network"], share)
         routed, linear = name == "routing", name == "linear, bias False"
+        # gated networks come so close that larger steps would be the larger part of the distance
+        steps = 4000 if name in ("pathways", "graph") else 1000
         ensemble = make(
             "linearised",
             **changes | {"network": network},
             init_scales=[1.0],
-            training={"learning_rate": 0.002 * share / WIDE, "steps": 4000},
+            training={"learning_rate": 8 / steps * share / WIDE, "steps": steps},
             record={
-                "every": 400,
+                "every": steps // 10,
                 "observables": ["mode_strength"] * linear + ["pair_error"] * routed,
             },
         )
