@@ -89,6 +89,14 @@ REFUSED = {
     "no for a name": (
         {"network.activation": False}, "network.activation", "False", "'linear', 'relu'"),
     "text for a boolean": ({"network.bias": "no"}, "network.bias", "'no'", "true or false"),
+    "another word for an output bias": (
+        {"network.output_bias": "free"}, "network.output_bias", "'free'",
+        "expected 'trained' or a finite number"),
+    "a boolean for an output bias": (
+        {"network.output_bias": True}, "network.output_bias", "True", "or a finite number"),
+    "the rate of an output bias that is not trained": (
+        {"network.output_bias": 0.5, "network.output_bias_rate": 0.1}, "network.output_bias_rate",
+        "0.1", "is the rate of an output bias that is trained; add output_bias: trained"),
     "boolean for a number": ({"seeds": True}, "seeds", "True", "a whole number$"),
     "whole number with a point": ({"seeds": 10.0}, "seeds", "10.0", "number; write 10$"),
     "fraction for a count": ({"seeds": 2.5}, "seeds", "2.5", "a whole number"),

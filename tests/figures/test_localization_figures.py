@@ -261,6 +261,26 @@ def test_bars_are_mean_shares_and_lines_their_ranges(results: Results, tmp_path:
     assert names[classes.panel_d][0] == "ReLU"
 
 
+def test_shares_are_drawn_against_the_offset(results: Results):
+    for ax in drawn(classes.panel_e, results):
+        expected = []
+        for number, experiments in enumerate(classes.BY_OFFSET.values()):
+            for column, name in enumerate(experiments):
+                (cell,) = [
+                    cell
+                    for cell in results.cells(name)
+                    if ax.get_title().endswith(f": {receptive_fields.lengths_label(cell)}")
+                    and receptive_fields.marginal_name(cell) == "gain 3"
+                    and cell.spec.training.loss.squared
+                ]
+                share = smallest_scale(cell.metrics["localised_share"])
+                expected.append((column + 0.12 * (number - 1), float(share.mean())))
+                bar = ax.lines[2 * (3 * number + column)]
+                np.testing.assert_allclose(bar.get_ydata(), [share.min(), share.max()])
+        np.testing.assert_allclose(points(ax), expected)
+        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1/2", "trained"]
+
+
 def test_marginals_are_drawn_at_their_kurtosis(results: Results):
     xi = (5.0, 1.0)
     cells = results.cells("marginals") + [

@@ -5,11 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from builders import build_cell
 from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
-from neuralrace.extensions.registry import OBSERVABLES
+from neuralrace.extensions.registry import OBSERVABLES, SOLUTIONS
 from neuralrace.training.loss import LOSSES
 from neuralrace.training.trainer import train
+from neuralrace.workflow.checkpoints import FileCheckpoints
 
 # Two orders of summation in double precision, over a few steps.
 ROUNDING = {"rtol": 1e-11, "atol": 1e-12}
@@ -125,3 +127,99 @@ def test_one_output_is_a_probability_and_has_no_largest_class(make_run):
     counted = parts | {"record": EVERY_STEP | {"observables": ["accuracy"]}}
     needs = OBSERVABLES["accuracy"].declaration.requires
     assert "has one output" in str(unmet(make_run(**counted), needs, data=True))
+
+
+@pytest.mark.parametrize("bias", [False, True], ids=["alone", "with hidden biases"])
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+def test_output_bias_is_trained_beside_a_fixed_readout(make_run, bias, rate):
+    """yhat = (1/K) sum_k s(w_k.x + b_k) + c, by a gradient written here."""
+    parts = layered(activation="erf", bias=bias, output_bias="trained", output_bias_rate=rate)
+    recorded = train(make_run(**parts)).variables
+    assert (recorded["weight_2"] == 0.25).all()
+    assert recorded["bias_1"].any() == bias
+
+    def loss(parameters):
+        w, b, c = parameters
+        hidden = jax.scipy.special.erf((X @ w.T + b[None]) / jnp.sqrt(2.0))
+        return jnp.mean((jnp.mean(hidden, axis=1) + c - Y[:, 0]) ** 2) / 2
+
+    with jax.enable_x64(True):
+        w, b, c = jnp.asarray(recorded["weight_1"][1, 1, 0]), jnp.zeros(4), jnp.asarray(0.0)
+        for step in range(STEPS + 1):
+            np.testing.assert_allclose(recorded["weight_1"][1, 1, step], w, **ROUNDING)
+            np.testing.assert_allclose(recorded["bias_1"][1, 1, step], b, **ROUNDING)
+            np.testing.assert_allclose(recorded["bias_2"][1, 1, step], c[None], **ROUNDING)
+            np.testing.assert_allclose(recorded["loss"][1, 1, step], loss((w, b, c)), **ROUNDING)
+            by_w, by_b, by_c = jax.grad(loss)((w, b, c))
+            w, b, c = w - RATE * by_w, b - RATE * bias * by_b, c - RATE * rate * by_c
+
+
+def test_the_rate_of_the_output_bias_is_one_of_steps_and_not_of_gradients(make_run):
+    """The first step of Adam is the learning rate, however small the gradient is."""
+    parts = layered(activation="erf", output_bias="trained", output_bias_rate=0.25)
+    parts["training"] = parts["training"] | {"optimiser": {"name": "adam"}}
+    recorded = train(make_run(**parts)).variables
+    for name, step in (("bias_2", 0.25 * RATE), ("weight_1", RATE)):
+        moved = abs(recorded[name][:, :, 1] - recorded[name][:, :, 0])
+        np.testing.assert_allclose(moved, step, rtol=1e-4)  # Adam adds 1e-8 to each gradient
+
+
+def test_a_fixed_output_bias_stays_and_lowers_the_targets(make_run):
+    raised = train(make_run(**layered(activation="relu", bias=True, output_bias=0.5))).variables
+    assert (raised["bias_2"] == 0.5).all()
+    lower = layered(activation="relu", bias=True) | {"dataset": TABLE | {"y": (Y - 0.5).tolist()}}
+    lowered = train(make_run(**lower)).variables
+    for name in ("loss", "weight_1", "bias_1"):
+        np.testing.assert_allclose(raised[name], lowered[name], **ROUNDING)
+
+
+def test_an_output_bias_may_be_fixed_below_a_trained_readout(make_run):
+    parts = layered(activation="relu", bias=True, readout="trained", output_bias=0.5)
+    recorded = train(make_run(**parts)).variables
+    assert (recorded["bias_2"] == 0.5).all()
+    assert np.ptp(recorded["weight_2"], axis=2).all()
+
+
+def test_training_with_an_output_bias_resumes_from_its_checkpoint(make_run, tmp_path):
+    parts = layered(activation="erf", bias=True, output_bias="trained", output_bias_rate=0.25)
+    ensemble = make_run(**parts)
+    whole = train(ensemble).variables
+
+    class StopsAtOnce(FileCheckpoints):
+        def due(self):
+            return True
+
+        def save(self, state):
+            super().save(state)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(ensemble, checkpoints=StopsAtOnce(tmp_path / "part.npz", "key", 60.0))
+    lines = []
+    resumed = train(ensemble, lines.append, FileCheckpoints(tmp_path / "part.npz", "key", 60.0))
+    assert any(line.startswith("continuing at step 1") for line in lines)
+    for name, values in whole.items():
+        np.testing.assert_array_equal(resumed.variables[name], values)
+
+
+def test_specifications_name_an_output_bias_only_where_one_is_given(make_run):
+    without = make_run(**layered())
+    assert "output_bias" not in without.canonical()
+    for given in ({"output_bias": 0.5}, {"output_bias": "trained", "output_bias_rate": 0.25}):
+        ensemble = make_run(**layered(**given))
+        assert type(ensemble).model_validate_json(ensemble.canonical()) == ensemble
+        assert ensemble.sha256() != without.sha256()
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu"])
+@pytest.mark.parametrize("readout", ["trained", "mean"])
+def test_theories_refuse_an_output_bias(activation, readout):
+    network = {"name": "layered", "hidden": [4], "activation": activation, "readout": readout}
+    applicable = build_cell(network=network).applicable_solutions()
+    assert "linearised" in applicable
+    for output_bias in ("trained", 0.5):
+        cell = build_cell(network=network | {"output_bias": output_bias})
+        for name in applicable:
+            error = unmet(cell, SOLUTIONS[name].declaration.requires)
+            assert error
+            assert error.key == "network.output_bias"

@@ -243,6 +243,8 @@ def _type(schema: Schema, plural: str = "") -> str:
                 linked = f"[{kind}]({REFERENCE_PAGE}#{kind}): "
                 return linked + ", ".join(names)
         return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
     if "oneOf" in schema:
         names = ", ".join(f"`{_name(member)}`" for member in schema["oneOf"])
         return f"mapping{plural} of name {names}"

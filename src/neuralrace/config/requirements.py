@@ -24,8 +24,8 @@ DATA_REQUIREMENTS: set[str] = set()
 OF_NETWORK = frozenset([
     "layered", "gated", "graph", "routing", "given_gates", "no_hidden", "hidden", "one_hidden",
     "two_hidden", "several_hidden", "linear", "relu", "relu_units", "unit_pathways",
-    "trained_readout", "mean_readout", "context_family", "common_pathway", "candidates",
-    "trained_candidates",
+    "trained_readout", "mean_readout", "usual_output_bias", "context_family", "common_pathway",
+    "candidates", "trained_candidates",
 ])  # fmt: skip
 """Names of the requirements on the network alone."""
 OF_TRAINING = frozenset([
@@ -218,6 +218,8 @@ def _activation(ensemble: "Ensemble", name: str) -> UserError | None:
     network = _resolved(ensemble)
     if getattr(network, "bias", False):
         return _wrong("network.bias", True, "leave biases out")
+    if bias := getattr(network, "output_bias", None):
+        return _wrong("network.output_bias", bias, "leave it out")
     return _equal("network.activation", getattr(network, "activation", "linear"), name)
 
 
@@ -255,6 +257,13 @@ def trained_readout(ensemble: "Ensemble") -> UserError | None:
 def mean_readout(ensemble: "Ensemble") -> UserError | None:
     """The output of the network is the mean over its hidden units."""
     return _readout(ensemble, "mean")
+
+
+@requirement
+def usual_output_bias(ensemble: "Ensemble") -> UserError | None:
+    """The output has a bias if the other layers have, and it is trained with the last layer."""
+    bias = getattr(_resolved(ensemble), "output_bias", None)
+    return _unless(bias is None, "network.output_bias", bias, "leave it out")
 
 
 @requirement

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from neuralrace.datasets.base import Data, Dataset
 from neuralrace.datasets.content import refuse_array
-from neuralrace.datasets.held_out import check_keys, is_absent, with_test
+from neuralrace.datasets.held_out import check_keys, with_test
 from neuralrace.datasets.user_file import (
     ARRAY_LISTERS,
     ARRAY_READERS,
@@ -26,6 +26,7 @@ from neuralrace.datasets.user_file import (
     suffix_of,
 )
 from neuralrace.errors import UserError, listed, shorten
+from neuralrace.extensions.model import is_absent
 
 LARGEST = 1e100
 """Largest absolute value that is read: correlations of larger values can overflow."""

@@ -10,11 +10,6 @@ from neuralrace.datasets.random_streams import generator
 from neuralrace.errors import UserError
 
 
-def is_absent(value: Any) -> bool:
-    """Whether a key is left out of the specification, which is then that of other versions."""
-    return value is None
-
-
 def check_keys(x_test: Any, y_test: Any, test: float | None) -> None:
     """Raises UserError unless test samples are given as a pair, as a share, or not at all."""
     for key, value, other in (("x_test", x_test, y_test), ("y_test", y_test, x_test)):

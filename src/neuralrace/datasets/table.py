@@ -7,8 +7,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from neuralrace.datasets.base import Data, Dataset
-from neuralrace.datasets.held_out import check_keys, is_absent, with_test
+from neuralrace.datasets.held_out import check_keys, with_test
 from neuralrace.errors import UserError
+from neuralrace.extensions.model import is_absent
 
 Rows = Annotated[tuple[Annotated[tuple[float, ...], Field(min_length=1)], ...], Field(min_length=1)]
 

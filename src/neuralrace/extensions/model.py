@@ -45,6 +45,11 @@ PROBLEMS = {
 """The problem by the type of a validation error; Pydantic's own messages speak of Python."""
 
 
+def is_absent(value: Any) -> bool:
+    """Whether a key is left out of the specification, which is then that of other versions."""
+    return value is None
+
+
 def problem_of(detail: ErrorDetails, similar: str = "") -> str:
     """What is wrong with a value, and what is accepted in its place.
 

@@ -1,10 +1,14 @@
 """Fully connected networks (multilayer perceptrons)."""
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
-from neuralrace.extensions.model import Positive
+from neuralrace.errors import UserError
+from neuralrace.extensions.model import Positive, is_absent
 from neuralrace.networks.base import Arithmetic, Network
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.initialisers.base import Initialiser, Weights
@@ -25,15 +29,47 @@ class Layered(Network):
     activation: Activation = "linear"
     """Activation of the hidden layers."""
     bias: bool = False
-    """Whether layers have biases; they start at zero."""
+    """Whether layers have biases; they start at zero and are trained with the weights of their
+    layer."""
     readout: Literal["trained", "fixed", "mean"] = "trained"
     """Whether the last layer is trained, fixed at its initial weights, or fixed as the mean over
-    hidden units at any init scale; a fixed last layer has a bias of zero."""
+    hidden units at any init scale; a fixed last layer has a bias of zero, unless `output_bias` is
+    given."""
+    output_bias: Literal["trained"] | float | None = Field(default=None, exclude_if=is_absent)
+    """Bias of the output, for any `bias` and `readout`: `trained`, from zero, or the number at
+    which it is fixed. When absent, the output has a bias if `bias` is true, and it is trained if
+    the last layer is."""
+    output_bias_rate: Annotated[float, Field(gt=0)] = Field(
+        default=1.0, exclude_if=lambda rate: rate == 1
+    )
+    """Learning rate of a trained `output_bias` over that of all other parameters. Units that are
+    averaged bear learning rates as large as their number; the output bias does not: gradient
+    descent on half the squared error diverges where its own rate exceeds 2."""
+
+    @field_validator("output_bias", mode="before")
+    @classmethod
+    def _word_or_number(cls, value: Any) -> Any:
+        # Pydantic would report what is wrong for a word, and what for a number
+        number = type(value) in (int, float) and math.isfinite(value)
+        if not (number or value == "trained" or value is None):
+            raise UserError("expected 'trained' or a finite number")
+        return value
+
+    @model_validator(mode="after")
+    def _rate_of_trained_bias(self) -> "Layered":
+        if self.output_bias_rate != 1 and self.output_bias != "trained":
+            raise UserError(
+                "is the rate of an output bias that is trained",
+                key="output_bias_rate",
+                value=self.output_bias_rate,
+                remedy="add output_bias: trained, or leave it out",
+            )
+        return self
 
     @property
     def linear(self) -> bool:
         """See `Network.linear`."""
-        return self.activation == "linear" and not self.bias
+        return self.activation == "linear" and not self.bias and not self.output_bias
 
     @property
     def has_fixed_gates(self) -> bool:

@@ -194,7 +194,11 @@ class Trainer:
             lambda batch: jax.value_and_grad(self.loss)(params, fixed, batch), batch
         )
         updates, new_state = self.optimiser.update(gradient, state, params)
-        updates = jax.tree.map(lambda update: fixed["learning_rate"] * update, updates)
+        updates = jax.tree.map(
+            partial(_at_rate, fixed["learning_rate"]),
+            updates,
+            is_leaf=lambda node: isinstance(node, nnx.Variable),
+        )
         # `<=` is false for a loss of NaN too
         healthy = (member["diverged_at"] < 0) & (loss <= fixed["loss_limit"])
         params, state = jax.tree.map(
@@ -502,6 +506,13 @@ class Trainer:
     def _dtype(self, value: np.ndarray) -> Any:
         integer = np.issubdtype(value.dtype, np.integer)
         return jax.dtypes.canonicalize_dtype(value.dtype) if integer else self.dtype
+
+
+def _at_rate(learning_rate: Array, update: nnx.Variable) -> nnx.Variable:
+    """An update times the learning rate, and times the `rate` of a parameter that has its own."""
+    rate = update.get_metadata().get("rate", 1.0)
+    step = learning_rate * update[...]
+    return update.replace(step if rate == 1 else rate * step)
 
 
 _PROGRAMS: dict[Any, Compiled] = {}

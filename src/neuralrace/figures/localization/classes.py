@@ -1,4 +1,4 @@
-r"""Shares of localised and oscillating units by activation, lengths, loss and gain.
+r"""Shares of localised and oscillating units by activation, lengths, biases, loss and gain.
 
 Bars are shares of units at the end of training, means over five runs; the left bars are those whose
 longer correlation length has :math:`y = 1`. Black lines are ranges over the runs of where localised
@@ -9,6 +9,11 @@ their biases. They tell the classes by eye. Here they follow from the window tha
 unit's energy (a third of the ring or less if it is localised), from the cycles of its dominant
 frequency in that window, and from how opposite it is to itself further on. All of it is for units
 that are averaged: with a trained readout ReLU networks fit better, and do not localise.
+
+Equation 1 has the offset :math:`b_2` of the output as a parameter. Where it is trained here, all
+parameters have one learning rate, save that of sigmoid units, at which :math:`b_2` would diverge:
+it has a fortieth. These networks have eight runs. Their ReLU units without a localised field have
+bumps of the same width on a background of more than a tenth of the energy.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +22,7 @@ from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
 from neuralrace.figures.receptive_fields import (
     class_handles,
     class_shares,
@@ -34,17 +40,30 @@ RANGES = (
     {"color": "black", "linewidth": 1.0, "solid_capstyle": "butt"},
 )
 """A white line below a black one, visible on every bar."""
+BY_OFFSET = {
+    "ReLU": ("relu_biases", "relu_output_half", "relu_output_bias"),
+    "erf": ("erf", "erf_offset", "erf_output_bias"),
+    "sigmoid": ("sigmoid", "sigmoid_output_half", "sigmoid_output_bias"),
+}
+"""Experiments with the offset at 0, at 1/2 and trained, by activation."""
+COLOURS = {
+    "ReLU": style.COLOURS["relu"],
+    "erf": style.categorical(4),
+    "sigmoid": style.categorical(5),
+}
+"""Colours of activations."""
 ORDERS = {True: r"$\xi_1 > \xi_2$", False: r"$\xi_1 < \xi_2$"}
 """Names of the columns, by whether the longer length is first."""
 
 
 @Figure(
-    layout="ab;cd",
-    height=4.2,
-    cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1, eq. 1", "d": "sec. 1"},
+    layout="ab;cd;ee",
+    height=6.0,
+    cf={"a": "sec. 1", "b": "sec. 1", "c": "sec. 1, eq. 1", "d": "sec. 1", "e": "sec. 1, eq. 1"},
     reads={
         (
-            "relu relu_biases relu_low_gain trained_readout erf erf_offset sigmoid "
+            "relu relu_biases relu_output_half relu_output_bias relu_low_gain trained_readout erf "
+            "erf_offset erf_output_bias sigmoid sigmoid_output_half sigmoid_output_bias "
             "erf_without_biases sigmoid_without_biases"
         ): {
             "metrics": "localised_share neither_share oscillating_share",
@@ -92,6 +111,38 @@ def panel_d(results: Results, ax: Axes) -> None:
     shown = [c for c in cells if marginal_name(c) == gain and process(c).xi in lengths]
     ax.set_title("At a low gain hardly any unit localises")
     _bars(ax, _by_name(shown, lambda cell: _network(cell).activation.replace("relu", "ReLU")))
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Share of localised units at the higher gain, against the offset of the output, with
+    :math:`b_1` trained; bars are ranges over runs.
+    """
+    gain = marginal_name(results.cells("relu")[0])
+    lengths = {process(cell).xi for cell in results.cells("erf")}
+    ax.set_title("A trained $b_2$ makes erf and sigmoid alike")
+    axes = style.split(ax, 1, len(ORDERS), sharey=True, wspace=0.1)[0]
+    for part, (longer_first, order) in zip(axes, ORDERS.items(), strict=True):
+        ends = []
+        for number, (name, experiments) in enumerate(BY_OFFSET.items()):
+            look = {"color": COLOURS[name], "marker": style.marker(number), "markersize": 5}
+            cells = [
+                (column, cell)
+                for column, experiment in enumerate(experiments)
+                for cell in results.cells(experiment)
+                if marginal_name(cell) == gain
+                and process(cell).xi in lengths
+                and (process(cell).xi[0] > process(cell).xi[1]) == longer_first
+                and cell.spec.training.loss.squared
+            ]
+            places = [column + 0.12 * (number - 1) for column, _ in cells]
+            shares = [class_shares(cell)["localised"] for _, cell in cells]
+            ends.append((style.point_series(part, places, shares, **look)[-1], name, look["color"]))
+            part.set_title(f"{order}: {lengths_label(cells[0][1])}", loc="center")
+        style.named_columns(part, ("0", "1/2", "trained"))
+        part.set_xlabel("offset $b_2$ of the output")
+        part.set(ylim=(-0.06, 1.06), yticks=[0, 0.5, 1])
+    axes[0].set_ylabel("share of localised units")
+    label_ends(axes[-1], ends)
 
 
 def _by_name(

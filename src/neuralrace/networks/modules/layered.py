@@ -36,10 +36,14 @@ few_samples.defvjp(
 class Layer(nnx.Module):
     """An affine map h -> W h + b, with W of shape (out, in) as the theory writes it."""
 
-    def __init__(self, weight: Array, bias: Array | None, trained: bool = True):
-        kind = nnx.Param if trained else Frozen
-        self.weight = kind(weight)
-        self.bias = None if bias is None else kind(bias)
+    def __init__(
+        self, weight: Array, bias: Array | None, trained: bool = True, bias_rate: float = 1.0
+    ):
+        self.weight = nnx.Param(weight) if trained else Frozen(weight)
+        if bias is None:
+            self.bias = None
+        else:
+            self.bias = nnx.Param(bias, rate=bias_rate) if bias_rate else Frozen(bias)
 
     def __call__(self, h: Float[Array, "sample in"]) -> Float[Array, "sample out"]:
         """Pre-activations of this layer."""
@@ -54,6 +58,14 @@ class LayeredNetwork(nnx.Module):
     """yhat = W_L s(W_{L-1} ... s(W_1 x + b_1) ...) + b_L, the readout without activation.
 
     With activation `linear` and no biases this is the deep linear network W_L ... W_1 x.
+
+    Args:
+        weights: W_1 ... W_L.
+        biases: b_1 ... b_L; none if absent.
+        activation: activation of the hidden layers.
+        trained_readout: whether W_L is trained.
+        bias_rates: learning rates of the biases over that of the weights, 0 for one that is not
+            trained; those of trained layers are 1 when absent.
     """
 
     def __init__(
@@ -62,18 +74,13 @@ class LayeredNetwork(nnx.Module):
         biases: Sequence[Array] | None,
         activation: str,
         trained_readout: bool = True,
+        bias_rates: Sequence[float] | None = None,
     ):
         last = len(weights) - 1
-        self.layers = nnx.List(
-            [
-                Layer(
-                    weight,
-                    None if biases is None else biases[index],
-                    trained=trained_readout or index < last,
-                )
-                for index, weight in enumerate(weights)
-            ]
-        )
+        trained = [trained_readout or index < last for index in range(len(weights))]
+        rates = bias_rates or [float(each) for each in trained]
+        layers = zip(weights, biases or [None] * len(weights), trained, rates, strict=True)
+        self.layers = nnx.List([Layer(*layer) for layer in layers])
         self.activation = activation
 
     def __call__(self, x: Float[Array, "sample input"]) -> Float[Array, "sample output"]:

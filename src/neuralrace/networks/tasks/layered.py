@@ -36,6 +36,16 @@ class LayeredTask(SampleTask):
 
     def network(self, weights: Any) -> LayeredNetwork:
         """See `Task.network`."""
-        biases = [jnp.zeros(len(w), w.dtype) for w in weights] if self.spec.bias else None
-        trained = self.spec.readout == "trained"
-        return LayeredNetwork(weights, biases, self.spec.activation, trained_readout=trained)
+        spec = self.spec
+        trained, output = spec.readout == "trained", spec.output_bias
+        biases = rates = None
+        if spec.bias or output is not None:
+            biases = [jnp.zeros(len(w), w.dtype) for w in weights]
+            rates = [float(spec.bias)] * len(weights)
+            if output == "trained":
+                rates[-1] = spec.output_bias_rate
+            elif output is None:
+                rates[-1] = float(trained)
+            else:
+                biases[-1], rates[-1] = biases[-1] + output, 0.0
+        return LayeredNetwork(weights, biases, spec.activation, trained, rates)
