@@ -45,10 +45,10 @@ RACES = (
     Race(
         "A common pathway and three contexts",
         "A gated network learns objects in three contexts, by a pathway that is always open and "
-        "three pathways that are open in two of three contexts. The common one learns first. The "
-        "thickness of a pathway is its largest singular value.",
+        "three pathways that are open in two of three contexts. The common one learns first, the "
+        "others what it leaves. The thickness of a pathway is its largest singular value.",
         "make_haste/contextual",
-        ("make_haste/contextual_gated/gates-contexts-2",),
+        ("make_haste/contextual_stages/main",),
     ),
     Race(
         "Exclusive or",

@@ -102,6 +102,7 @@ def shrink(experiment: dict) -> None:
             record["every"] = min(ensemble["steps"] for ensemble in runs) // RECORDS
         if "hidden" in network and not averaged:
             network["hidden"] = [WIDTH] * len(network["hidden"])
+            network.pop("widths", None)
 
 
 def small_cells() -> dict[str, Cell]:

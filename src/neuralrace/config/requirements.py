@@ -30,6 +30,7 @@ OF_NETWORK = frozenset([
 """Names of the requirements on the network alone."""
 OF_TRAINING = frozenset([
     "squared_error", "full_batch", "gradient_flow", "gradient_descent", "joint_descent",
+    "common_first",
 ])  # fmt: skip
 """Names of the requirements on training alone. Those on the start end in `_start`; all others are
 on the data, or on data and network together."""
@@ -297,6 +298,16 @@ def joint_descent(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
+def common_first(ensemble: "Ensemble") -> UserError | None:
+    """Joint descent, or two stages of which the common pathway is the first."""
+    network: Any = ensemble.network
+    stages = getattr(network, "stages", None)
+    first = stages is None or (len(stages) == 2 and stages[0] == 1 and network.gates.common)
+    remedy = "leave them out, or let the common pathway be the first of two"
+    return _unless(first, "network.stages", stages, remedy)
+
+
+@requirement
 def context_family(ensemble: "Ensemble") -> UserError | None:
     """Gates of name contexts, with context pathways open in one number of contexts."""
     gates = getattr(ensemble.network, "gates", None)
@@ -349,7 +360,7 @@ def candidates(ensemble: "SolvedEnsemble") -> UserError | None:
 
 @requirement
 def trained_candidates(ensemble: "SolvedEnsemble") -> UserError | None:
-    """Candidates for a ReLU network, with one hidden layer, all layers trained jointly."""
+    """Candidates for a ReLU network, with one hidden layer and a trained readout."""
     for name, network in ensemble.candidates.items():
         if network.readout != "trained":
             return _equal(f"candidates.{name}.readout", network.readout, "trained")
@@ -357,8 +368,6 @@ def trained_candidates(ensemble: "SolvedEnsemble") -> UserError | None:
             return _wrong(
                 f"candidates.{name}.hidden", network.hidden, "give exactly one hidden layer"
             )
-        if network.stages:
-            return _wrong(f"candidates.{name}.stages", network.stages, "leave them out")
     return candidates(ensemble)
 
 

@@ -181,11 +181,22 @@ def opening_label(gates: Float[np.ndarray, " sample"], dataset: Contextual) -> s
 
 
 def snapshots(
-    cell: CellResults, seed: int
+    cell: CellResults, seed: int, scale: float | None = None
 ) -> tuple[Float[np.ndarray, " snapshot"], Float[np.ndarray, "snapshot sample output"]]:
-    """Loss over initial loss, and outputs, at the snapshots of one run."""
-    outputs = smallest_scale(cell.get("trajectory", "outputs")).sel(seed=seed)
-    loss = relative_loss(cell.get("trajectory", "loss")).sel(seed=seed)
+    """Loss over initial loss, and outputs, at the snapshots of one run.
+
+    Args:
+        cell: the cell.
+        seed: of the run.
+        scale: init scale of the run, or one near it; the smallest when absent.
+    """
+    if scale is None:
+        scale = float(cell.trajectory["init_scale"].min())
+    outputs, loss = (
+        cell.get("trajectory", name).sel(seed=seed).sel(init_scale=scale, method="nearest")
+        for name in ("outputs", "loss")
+    )
+    loss = loss / loss.isel(time=0, drop=True)
     return loss.sel(time=outputs["snapshot"].values).values, outputs.values
 
 
@@ -228,6 +239,7 @@ def draw_outputs(
     relu_run: tuple[CellResults, int],
     reln_run: tuple[CellResults, int],
     levels: Sequence[float],
+    scale: float | None = None,
 ) -> None:
     """Outputs of a ReLU network, of a gated network at the same losses, and their difference.
 
@@ -239,12 +251,14 @@ def draw_outputs(
         relu_run: the ReLU network, and the seed of its run.
         reln_run: the gated network, and the seed of its run; its outputs are interpolated.
         levels: losses over initial loss; the nearest snapshots of the ReLU network are drawn.
+        scale: init scale of both runs, as in `snapshots`.
     """
     cell, _ = relu_run
     dataset, targets = task(cell), cell.data.y
-    losses, outputs = snapshots(*relu_run)
+    losses, outputs = snapshots(*relu_run, scale)
     moments = nearest_snapshots(losses, levels)
-    pairs = [(outputs[m], outputs_at_loss(losses[m], *snapshots(*reln_run))) for m in moments]
+    gated = snapshots(*reln_run, scale)
+    pairs = [(outputs[m], outputs_at_loss(losses[m], *gated)) for m in moments]
     most = max(float(abs(one - other).max()) for one, other in pairs)
     least, highest = float(targets.min()), float(targets.max())
     limit = DIFFERENCE_STEP * (most // DIFFERENCE_STEP + 1)

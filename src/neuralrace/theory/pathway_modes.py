@@ -1,15 +1,17 @@
-"""Joint learning of parallel pathways, with one hidden unit for each mode of a pathway.
+"""Learning of parallel pathways, with one hidden unit for each mode of a pathway.
 
 A pathway p with one hidden layer first learns from its own correlation sigma_yx(p) = U S V^T. With
 encoder W1 and decoder W2, the sum of hidden vectors W1 V + W2^T U grows by exp(S t), their
 difference decays, and all else stays at its start. From a small start, the pathway therefore
 continues as one with encoder M V^T and decoder U M^T, where M = (W1 V + W2^T U)/2. A rotation of
-its hidden layer leaves one unit for each mode. The theory is the joint gradient flow of these
-reduced pathways. Their effective data need not be diagonal in common bases, and some pathways may
-already learn a residual while others still learn. The theory is exact as the init scale goes to 0.
+its hidden layer leaves one unit for each mode. The theory is the gradient flow of these reduced
+pathways, joint or in stages. Their effective data need not be diagonal in common bases, and some
+pathways may already learn a residual while others still learn. The theory is exact as the init
+scale goes to 0.
 
 `effective` is the effective data of the full network. Weights are listed by edge, as in
-`gated_flow`. Time is gradient-flow time.
+`gated_flow`. Time is gradient-flow time. `stages` are those of `networks.gated.Gated`, numbers of
+pathways in each stage; without them all pathways learn the joint residual.
 
 Source: derived here.
 """
@@ -37,8 +39,8 @@ ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
-class JointLearning:
-    """Loss and singular values of parallel pathways that learn jointly."""
+class PathwayLearning:
+    """Loss and singular values of parallel pathways."""
 
     loss: Float[np.ndarray, "*runs time"]
     """Loss 1/2 <|y - yhat|^2>."""
@@ -107,14 +109,16 @@ def pathway_modes_flow(
     time: Float[np.ndarray, " time"],
     effective: EffectiveData,
     start: Sequence[Float[np.ndarray, "*runs _target _source"]],
-) -> JointLearning:
-    """Joint gradient flow of all pathways and runs, solved as one system.
+    stages: Sequence[int] | None = None,
+) -> PathwayLearning:
+    """Gradient flow of all pathways and runs, solved as one system.
 
     Args:
         time: increasing gradient-flow time, from 0.
         effective: effective data of the pathways of the full network.
         start: initial weights by edge, from `weight_start` or `mean_start`; hidden layers may have
             any number of units.
+        stages: of stagewise descent.
 
     Raises:
         UserError: as `weight_start`.
@@ -125,7 +129,8 @@ def pathway_modes_flow(
     # Growth preserves relative errors, so the smallest pathway sets the scale.
     sizes = np.array([np.sqrt((w**2).mean((-2, -1))).ravel() for w in start])
     smallest = np.min(sizes, where=sizes > 0, initial=1.0)
-    path = gated_flow(time, small, start, RTOL, max(RTOL * smallest, ROUNDING))
+    seen = _in_stages(small, stages)
+    path = gated_flow(time, seen, start, RTOL, max(RTOL * smallest, ROUNDING))
     return _observed(small, path)
 
 
@@ -134,8 +139,9 @@ def pathway_modes_descent(
     learning_rate: float,
     effective: EffectiveData,
     start: Sequence[Float[np.ndarray, "*runs _target _source"]],
-) -> JointLearning:
-    """Joint gradient descent of all pathways, without the error of the flow for finite steps.
+    stages: Sequence[int] | None = None,
+) -> PathwayLearning:
+    """Gradient descent of all pathways, without the error of the flow for finite steps.
 
     A step size that is too large returns infinite or NaN values and raises no error.
 
@@ -144,16 +150,18 @@ def pathway_modes_descent(
         learning_rate: gradient-flow time per step.
         effective: effective data of the pathways of the full network.
         start: as in `pathway_modes_flow`.
+        stages: of stagewise descent.
 
     Raises:
         UserError: as `weight_start`.
         ValueError: if `start` does not fit, or `step` is negative or decreases.
     """
     small = _resized(effective, start)
-    return _observed(small, gated_descent(step, learning_rate, small, start))
+    path = gated_descent(step, learning_rate, _in_stages(small, stages), start)
+    return _observed(small, path)
 
 
-def _observed(small: EffectiveData, path: Sequence[np.ndarray]) -> JointLearning:
+def _observed(small: EffectiveData, path: Sequence[np.ndarray]) -> PathwayLearning:
     """Loss and singular values along a path of weights, (*runs, time, target, source) by edge."""
     with np.errstate(over="ignore", invalid="ignore"):
         maps = pathway_maps(small.architecture, path)
@@ -164,7 +172,7 @@ def _observed(small: EffectiveData, path: Sequence[np.ndarray]) -> JointLearning
         finite = np.asarray(np.isfinite(matrix).all((-2, -1)))[..., None]
         s = np.linalg.svd(np.where(finite[..., None], matrix, 0), compute_uv=False)[..., :count]
         values[..., p, : s.shape[-1]] = np.where(finite, s, np.nan)
-    return JointLearning(loss=loss, singular_values=values)
+    return PathwayLearning(loss=loss, singular_values=values)
 
 
 def _modes(effective: EffectiveData) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -187,6 +195,15 @@ def _resized(effective: EffectiveData, weights: Sequence[np.ndarray]) -> Effecti
     units = {p.nodes[1]: weights[p.edges[0]].shape[-2] for p in architecture.pathways}
     nodes = {**architecture.nodes, **units}
     return replace(effective, architecture=Architecture(nodes=nodes, edges=architecture.edges))
+
+
+def _in_stages(effective: EffectiveData, stages: Sequence[int] | None) -> EffectiveData:
+    """The effective data by which each pathway sees only outputs of earlier stages and its own."""
+    if not stages:
+        return effective
+    stage = np.repeat(np.arange(len(stages)), stages)
+    seen = {(j, p): sigma for (j, p), sigma in effective.sigma_xx.items() if stage[j] <= stage[p]}
+    return replace(effective, sigma_xx=seen)
 
 
 def _refuse_other_graphs(architecture: Architecture) -> None:

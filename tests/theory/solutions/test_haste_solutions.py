@@ -141,6 +141,21 @@ def test_pathway_modes_of_the_flow_follow_training_up_to_step_size_and_draw(fami
         assert np.abs(relative(loss) - relative(trained["loss"])).max() < allowed
 
 
+def test_stages_of_pathways_are_solved_as_they_are_trained():
+    network = gated(60, 2) | {"stages": [1, 3]}
+    names = ("pathway_modes_descent", "head_start")
+    ensemble = make(network, *names, record={"every": 40, "observables": ["pathway_values"]})
+    theory, trained = solved(ensemble), train(ensemble).variables
+    loss, closed = np.moveaxis(relative(theory["loss"]), 2, 0)
+    assert np.abs(loss - relative(trained["loss"]))[0].max() < 1e-4
+    assert np.abs(closed - relative(trained["loss"]))[0].max() < 0.05
+    values = theory["pathway_values"][:, :, 0]
+    off = np.abs(values - trained["pathway_values"]).max() / trained["pathway_values"].max()
+    assert off < 0.01
+    joint = relative(solved(make(gated(60, 2), *names))["loss"][:, :, 0])
+    assert np.abs(joint - loss)[0].max() > 0.002
+
+
 def test_head_start_is_the_limit_of_the_joint_modes():
     """The closed form approaches the integrated flow as the start gets smaller."""
     ensemble = make(
@@ -218,6 +233,12 @@ def test_common_pathway_and_family_on_its_residual_add_up_to_the_staged_loss():
         (gated(6, 3), TASK, "staged_modes", r"open_in: \[3\]: give less than the 3 contexts"),
         (gated(6, 2, common=False), TASK, "head_start", "gates.common: False: use true"),
         (
+            gated(6, 2) | {"stages": [2, 2]},
+            TASK,
+            "staged_modes",
+            r"stages: \[2, 2\]: leave them out, or let the common pathway be the first of two",
+        ),
+        (
             {"name": "gated", "hidden": [6], "gates": {"name": "per_example"}},
             TASK,
             "staged_modes",
@@ -241,7 +262,7 @@ RELU = {"name": "layered", "hidden": [24], "activation": "relu"}
 
 
 def test_candidates_have_the_predicted_loss_of_gated_runs():
-    networks = {"one": gated(6, 1), "two": gated(6, 2, common=True)}
+    networks = {"one": gated(6, 1), "two": gated(6, 2, common=True) | {"stages": [1, 3]}}
     ensemble = make(RELU, "candidate_modes", candidates=networks)
     samples, arrays = solve_ensemble(ensemble, record_steps(ensemble)[0])
     assert samples == 12

@@ -1,4 +1,4 @@
-"""Theory of parallel pathways that learn jointly, with one hidden unit for each mode."""
+"""Theory of parallel pathways, with one hidden unit for each mode."""
 
 import numpy as np
 
@@ -9,52 +9,56 @@ from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
 
 
 @Solution(
-    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    requires="given_gates linear trained_readout one_mask squared_error "
     "gradient_flow domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
     derived_for="small weights",
 )
 def pathway_modes(problem: Problem) -> Arrays:
-    """Joint gradient flow of pathways with one hidden unit per mode, from the initial weights.
+    """Gradient flow of pathways with one hidden unit per mode, from the initial weights.
 
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
     start = small.weight_start(effective, problem.weights)
-    return _arrays(problem, small.pathway_modes_flow(problem.time, effective, start))
+    learning = small.pathway_modes_flow(problem.time, effective, start, _stages(problem))
+    return _arrays(problem, learning)
 
 
 @Solution(
-    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    requires="given_gates linear trained_readout one_mask squared_error "
     "gradient_descent domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
     derived_for="small weights",
 )
 def pathway_modes_descent(problem: Problem) -> Arrays:
-    """Joint gradient descent of pathways with one hidden unit per mode, with training's steps.
+    """Gradient descent of pathways with one hidden unit per mode, with training's steps.
 
     Source: derived here, see `theory.pathway_modes`.
     """
     effective = problem.wiring.effective
     start = small.weight_start(effective, problem.weights)
-    learning = small.pathway_modes_descent(problem.step, problem.flow_step, effective, start)
+    learning = small.pathway_modes_descent(
+        problem.step, problem.flow_step, effective, start, _stages(problem)
+    )
     return _arrays(problem, learning)
 
 
 @Solution(
-    requires="given_gates linear trained_readout joint_descent one_mask squared_error "
+    requires="given_gates linear trained_readout one_mask squared_error "
     "normal_start gradient_flow domains_in_memory parallel_pathways",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
     derived_for="small weights",
 )
 def pathway_modes_mean(problem: Problem) -> Arrays:
-    """Joint gradient flow of pathways, from width and variance of the initial weights only.
+    """Gradient flow of pathways, from width and variance of the initial weights only.
 
     Source: derived here, see `theory.pathway_modes`.
     """
     effective, scales = problem.wiring.effective, np.array(problem.ensemble.init_scales)
     start = small.mean_start(effective, problem.pathway_widths, scales[:, None])
-    return _arrays(problem, small.pathway_modes_flow(problem.time, effective, start))
+    learning = small.pathway_modes_flow(problem.time, effective, start, _stages(problem))
+    return _arrays(problem, learning)
 
 
 @Solution(
@@ -79,7 +83,12 @@ def candidate_modes(problem: Problem) -> Arrays:
     return {"candidate_loss": np.stack(losses, axis=2)}
 
 
-def _arrays(problem: Problem, learning: small.JointLearning) -> Arrays:
+def _stages(problem: Problem) -> tuple[int, ...] | None:
+    """Stages of the network; None for joint descent."""
+    return getattr(problem.ensemble.network, "stages", None)
+
+
+def _arrays(problem: Problem, learning: small.PathwayLearning) -> Arrays:
     """Loss and singular values of every run; runs with a common start were solved once."""
     shape = (len(problem.ensemble.init_scales), problem.ensemble.seeds)
     values, data = learning.singular_values, problem.data

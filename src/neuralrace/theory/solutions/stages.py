@@ -14,7 +14,7 @@ from neuralrace.theory.solutions.variables import LOSS, PATHWAY_VALUES
 
 
 @Solution(
-    requires="contextual_hierarchies context_family one_hidden trained_readout joint_descent "
+    requires="contextual_hierarchies context_family one_hidden trained_readout common_first "
     "squared_error normal_start gradient_flow",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
     derived_for="small weights",
@@ -31,7 +31,7 @@ def staged_modes(problem: Problem) -> Arrays:
 
 @Solution(
     requires="contextual_hierarchies whole_targets context_family common_pathway one_hidden "
-    "trained_readout joint_descent squared_error normal_start gradient_flow",
+    "trained_readout common_first squared_error normal_start gradient_flow",
     variables={"loss": LOSS, "pathway_values": PATHWAY_VALUES},
     derived_for="small weights",
 )
