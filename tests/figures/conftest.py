@@ -216,6 +216,13 @@ def imitation(ensemble: Ensemble) -> Trajectory:
     return Trajectory(parallel_path(ensemble, ensemble.network, *runs), np.full(runs, -1), samples)
 
 
+def trained_again(ensemble: Ensemble) -> Trajectory:
+    """Replaces the training of a part of the units of a network: losses fall on a straight line."""
+    runs = len(ensemble.init_scales), ensemble.seeds
+    falling = np.linspace(0.5, 0.1, ensemble.training.steps // ensemble.record.every + 1)
+    return Trajectory({"loss": np.tile(falling, (*runs, 1))}, np.full(runs, -1), samples=4)
+
+
 GATED = {
     "imbalance": [name for name in TRAJECTORY if "imbalance" in name],
     "pair_error": ["trained_error", "untrained_error"],
@@ -381,6 +388,7 @@ def results_root(cells: dict[str, Cell], tmp_path_factory) -> Path:
             # figures need no more digits; an order-eight method then takes a quarter of the steps
             patch.setattr("neuralrace.theory.pathway_modes.RTOL", 1e-5)
             patch.setattr("neuralrace.theory.reln.imitation.train", imitation)
+            patch.setattr("neuralrace.theory.tickets.train", trained_again)
             solved = theory_dataset(cell_id, cell.only(SolvedEnsemble)) if cell.solutions else None
             results = CellResults(cell_id, root / cell_id, cell, recorded, solved)
             measured = metrics_dataset(results)

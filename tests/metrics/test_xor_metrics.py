@@ -19,6 +19,7 @@ from builders import (
     random_for_runs,
     trained_trajectory,
 )
+from neuralrace.theory.xor import xor_start
 
 few = settings(max_examples=8)
 xor_cell = partial(cell_with_requirements, base=RELU)
@@ -87,6 +88,74 @@ def test_diverged_network_has_no_cell_types():
     metrics = metrics_of(cell, **lost)
     for name in ("corner_cosine", "matching_readouts", "corner_share", "corners_occupied"):
         assert metrics[name].isnull().all()
+
+
+# Lottery tickets ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tickets():
+    """A cell of 32 units, its trajectory and its metrics, for an eighth and a half of the units."""
+    cell = xor_cell(
+        ["lottery_tickets"],
+        network={"name": "layered", "hidden": [32], "activation": "relu"},
+        init_scales=[0.001, 0.01],
+        training={"learning_rate": 0.05, "steps": 1200},
+    )
+    trajectory = trained_trajectory(cell)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("neuralrace.metrics.relu.lottery_tickets.SHARES", (1 / 2, 1 / 8))
+        return cell, trajectory, metrics_of(cell, trajectory)
+
+
+def test_tickets_learn_when_theory_says(tickets):
+    _, _, metrics = tickets
+    covered = (metrics["ticket_lost_examples"] == 0).sel(ticket=["winners", "losers"])
+    assert covered.all()
+    assert (metrics["ticket_half_time_error"].where(covered) > 0.02).sum() == 0
+    times = metrics["ticket_half_time_over_whole"]
+    assert (times.sel(ticket="winners") < times.sel(ticket="losers")).all()
+    assert (times.sel(kept=1 / 2) < times.sel(kept=1 / 8)).sel(ticket=["winners", "losers"]).all()
+    # what is left of the distance is the step, which the whole network has as well
+    predicted = metrics["ticket_predicted_half_time_over_whole"].where(covered)
+    assert abs(times / predicted - 1).max() < 0.005
+
+
+def test_by_number_alone_winners_are_early_and_losers_late(tickets):
+    _, _, metrics = tickets
+    error = metrics["ticket_half_time_error_by_number"].sel(ticket=["winners", "losers"])
+    assert (error > metrics["ticket_half_time_error"]).all()
+
+
+def test_tickets_keep_the_loss_of_examples_that_no_unit_joins(tickets):
+    cell, _, metrics = tickets
+    final, lost = metrics["ticket_final_loss"], metrics["ticket_lost_examples"]
+    assert lost.max() > 0
+    assert_close(final, lost, rtol=0, atol=0.02)
+    last = metrics["ticket_loss"].isel(time=-1) / metrics["ticket_predicted_loss"].isel(time=0)
+    assert_close(final, last, rtol=0.01, atol=1e-9)
+    assert metrics["ticket_loss"].sizes["time"] == cell.training.steps // cell.record.every + 1
+
+
+def test_largest_units_are_those_of_the_trained_network(tickets):
+    """The winners among them, counted unit by unit from the definition of the rules."""
+    cell, trajectory, metrics = tickets
+    data = cell.dataset.load()
+    first, last = (trajectory.isel(snapshot=at) for at in (0, -1))
+    overlap = np.empty((2, 3))
+    for run in np.ndindex(overlap.shape):
+        w, v = (first[f"weight_{n}"].values[run] for n in (1, 2))
+        strength = np.array(
+            [xor_start(w[[unit]], v[0, [unit]], data.x, data.y[:, 0]) for unit in range(32)]
+        )
+        winners = set(strength.argmax(axis=0))
+        w, v = (last[f"weight_{n}"].values[run] for n in (1, 2))
+        size = np.linalg.norm(w, axis=1) * abs(v[0])
+        overlap[run] = len(winners & set(np.argsort(size)[-4:])) / 4
+    own = metrics["ticket_winners"].sel(kept=1 / 8)
+    assert_close(own.sel(ticket="largest"), overlap)
+    assert_close(own.sel(ticket="winners"), np.ones((2, 3)))
+    assert (metrics["ticket_winners"].sel(ticket="largest", kept=1 / 2) > 0.8).all()
 
 
 # Fitted initial strength -------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from builders import RELU, build_cell
+from neuralrace.theory.tickets import in_turn, keep, rankings, train_again
 from neuralrace.theory.xor import xor_loss, xor_start
 
 X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
@@ -56,6 +58,41 @@ def test_start_is_the_early_flow_unit_by_unit():
         example, strength = one_unit(w, v, time)
         expected[example] += strength * np.exp(-2 * RATE * time)
     np.testing.assert_allclose(xor_start(encoder, decoder, X, Y), expected, rtol=1e-6)
+
+
+def test_units_rank_by_the_early_flow():
+    """Winners and losers of every example, against single units that are integrated."""
+    rng, time = np.random.default_rng(3), 25.0
+    encoder, decoder = 1e-3 * rng.standard_normal((24, 2)), 1e-3 * rng.standard_normal(24)
+    grown = np.zeros((24, 4))
+    for unit, (w, v) in enumerate(zip(encoder, decoder, strict=True)):
+        example, grown[unit, example] = one_unit(w, v, time)
+    strength = xor_start(encoder[:, None], decoder[:, None], X, Y)
+    for weakest in (False, True):
+        np.testing.assert_array_equal(in_turn(strength, weakest), in_turn(grown, weakest))
+    best = [int(unit) for unit in grown.argmax(axis=0)]
+    assert sorted(in_turn(strength)[:4]) == sorted(best)
+
+
+def test_units_that_are_left_out_might_as_well_be_zero():
+    """Training a part of the units again, against the whole network with zeros in their place."""
+    rng = np.random.default_rng(4)
+    encoder, decoder = rng.normal(0, 0.1, (2, 5, 2)), rng.normal(0, 0.1, (2, 1, 5))
+    units = np.array([[3, 0], [1, 2]])
+    training = {"learning_rate": 0.1, "steps": 80}
+    cell = build_cell(RELU, init_scales=[0.1], training=training, record={"every": 1})
+    kept = keep([encoder[None], decoder[None]], units[None])
+    for seed, own in enumerate(units):
+        np.testing.assert_array_equal(kept[0][0, seed], encoder[seed, own])
+        np.testing.assert_array_equal(kept[1][0, seed], decoder[seed, :, own].T)
+    losses = train_again(cell, kept)
+    data = cell.dataset.load()
+    order = [int(np.flatnonzero((data.x == x).all(axis=1))[0]) for x in X]
+    np.testing.assert_array_equal(data.y[order, 0], Y)
+    for seed, own in enumerate(units):
+        mask = np.isin(np.arange(5), own)
+        expected = train(encoder[seed] * mask[:, None], decoder[seed, 0] * mask, 0.1, 80)
+        np.testing.assert_allclose(losses[0, seed], expected, rtol=1e-12)
 
 
 def train(encoder, decoder, learning_rate, steps):
@@ -146,3 +183,22 @@ def test_data_that_are_not_xor_are_refused():
     ):
         with pytest.raises(ValueError, match="four points"):
             xor_start(w, v, x, y)
+
+
+def test_rules_rank_units():
+    """Units of two pathways, of which the first has three and the second two."""
+    strength = np.array([[5.0, 0], [0, 1], [3, 0], [4, 0], [0, 2]])
+    size = np.array([0.0, 4, 3, 2, 1])
+    orders = rankings(strength[None, None], size[None, None], [7])
+    assert orders["winners"][0, 0].tolist() == [0, 4, 3, 1, 2]
+    assert orders["losers"][0, 0].tolist() == [1, 2, 4, 3, 0]
+    assert orders["largest"][0, 0].tolist() == [1, 2, 3, 4, 0]
+    assert sorted(orders["random"][0, 0]) == [0, 1, 2, 3, 4]
+
+
+def test_random_tickets_differ_between_seeds_and_not_between_scales():
+    strength, size = np.ones((2, 3, 40, 1)), np.ones((2, 3, 40))
+    drawn = rankings(strength, size, [4, 5, 6])["random"]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert len({tuple(order) for order in drawn[0]}) == 3
+    np.testing.assert_array_equal(rankings(strength, size, [5, 4, 6])["random"][0, 0], drawn[0, 1])

@@ -57,6 +57,8 @@ COORDINATES: dict[str, str] = {
     "run": "run that an imitation is trained for, by its seed",
     "open_in": "contexts that each context pathway of a family is open in",
     "hidden_layer": "hidden layer, 1 nearest the input",
+    "ticket": "rule by which hidden units are kept, to train them again",
+    "kept": "share of the hidden units that are kept",
     "pattern_kind": "kind of gate patterns that are counted",
     "open_contexts": "contexts in which a unit is open on more than half of the samples",
     "family": "family of pathway blocks, as the gating scheme lists them",
