@@ -203,10 +203,10 @@ REFUSED = {
     "candidate with gates of its own making": (
         {"network": RELU,
          "candidates": {"one": GATED, "two": GATED | {"gates": {"name": "learned"}}}},
-        "candidates.two.gates", "'learned'", "are those of the network"),
+        "candidates.two.gates.name", "'learned'", "use gates that are given"),
     "candidate that is no gated network": (
-        {"network": RELU, "candidates": {"one": GATED | {"name": "layered"}}},
-        "candidates.one.name", "'layered'", "'gated'"),
+        {"network": RELU, "candidates": {"one": RELU}},
+        "candidates.one.name", "'layered'", "use gated or use graph"),
     "candidate with a misspelt key": (
         {"network": RELU, "candidates": {"one": GATED | {"width": [1]}}}, "candidates.one.width",
         "[1]", "unknown key"),
@@ -381,7 +381,7 @@ def test_networks_with_gates_train_on_all_samples(batch, changes):
     [
         ("pair_error", EXPERIMENT["network"], "use routing"),
         ("similarity", CHAIN, "use layered or use gated or use routing"),
-        ("pathway_values", EXPERIMENT["network"], "use gated"),
+        ("pathway_values", EXPERIMENT["network"], "use gated or use graph"),
         ("weights", GATED, "use layered"),
         ("gram", GATED, "use layered"),
         ("mode_strength", CHAIN, "use layered or use routing"),

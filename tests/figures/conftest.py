@@ -31,6 +31,7 @@ from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.figures import matching_cells
 from neuralrace.metrics.dataset import metrics_dataset
 from neuralrace.networks.gated import Gated
+from neuralrace.networks.graph import Graph
 from neuralrace.networks.initial_weights import initial_weights
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import Routing
@@ -59,7 +60,9 @@ ACTIVATIONS = {
 def shrink(experiment: dict) -> None:
     """Reduces an experiment to two seeds and two values a sweep, and to few steps or units."""
     dataset, network, record = (experiment[key] for key in ("dataset", "network", "record"))
-    if dataset["name"] == "contextual":
+    candidates = experiment.get("candidates", {}).values()
+    graphs = any(net["name"] == "graph" for net in (network, *candidates))  # of as many inputs
+    if dataset["name"] == "contextual" and not graphs:
         dataset["objects"] = min(dataset.get("objects", 8), WIDTH // 2)
         if network.get("gates", {}).get("name") == "listed":  # one pathway for each object
             rows = np.tile(np.eye(dataset["objects"]), dataset["contexts"])
@@ -165,7 +168,7 @@ def squared_loss(ensemble: Ensemble, answer: np.ndarray, data: Data) -> np.ndarr
 
 
 def parallel_path(
-    ensemble: Ensemble, network: Gated, scales: int, seeds: int
+    ensemble: Ensemble, network: Gated | Graph, scales: int, seeds: int
 ) -> dict[str, np.ndarray]:
     """Records of pathways that move on a straight line to the best answers, at random speeds."""
     data = ensemble.dataset.load()
@@ -173,10 +176,16 @@ def parallel_path(
     wiring = network.wiring(data)
     inputs = wiring.gated_inputs
     ends = np.linalg.pinv(inputs) @ data.y
-    pathways = len(wiring.pathway_gates)
-    _, s, v = np.linalg.svd(ends.reshape(pathways, -1, data.y.shape[1]).mT, full_matrices=False)
-    shown = inputs.reshape(len(inputs), pathways, -1).swapaxes(0, 1)
-    hidden = shown @ v.mT * np.sqrt(s)[:, None]
+    graph = wiring.architecture
+    ends_of = np.cumsum([graph.nodes[pathway.source] for pathway in graph.pathways])[:-1]
+    s = np.zeros((len(graph.pathways), min(data.x.shape[1], data.y.shape[1])))
+    similarity = np.zeros((len(inputs), len(inputs)))
+    parts = zip(np.split(inputs, ends_of, axis=1), np.split(ends, ends_of), s, strict=True)
+    for shown, end, values in parts:
+        _, strengths, v = np.linalg.svd(end.T, full_matrices=False)
+        values[: len(strengths)] = strengths
+        hidden = shown @ v.T * np.sqrt(strengths)
+        similarity += hidden @ hidden.T
     speed = np.random.default_rng(0).uniform(0.8, 1.2, (scales, seeds, 1))
     course = np.linspace(0.01, 1, len(step)) ** speed
     answers = course[..., None, None] * (inputs @ ends)
@@ -185,7 +194,7 @@ def parallel_path(
         "loss": squared_loss(ensemble, answers, data),
         "outputs": answers[:, :, recorded],
         "pathway_values": course[..., None, None] * s,
-        "sample_similarity": course[:, :, recorded, None, None] * (hidden @ hidden.mT).sum(0),
+        "sample_similarity": course[:, :, recorded, None, None] * similarity,
     }
 
 
@@ -261,8 +270,8 @@ def gated_trajectory(cell_id: str, ensemble: Ensemble):
     rng = generator(0, cell_id)
     runs = len(ensemble.init_scales), ensemble.seeds
     arrays, variables, learned = {"diverged_at": np.full(runs, -1)}, GATED, {}
-    if isinstance(network, Gated):
-        averaged = network.readout == "mean"
+    if isinstance(network, Gated) or "pathway_values" in ensemble.record.observables:
+        averaged = network.averages_units
         learned = (
             averaged_path(ensemble, network)
             if averaged

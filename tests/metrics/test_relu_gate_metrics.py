@@ -19,7 +19,8 @@ from builders import (
 )
 from neuralrace.metrics.relu.gate_identification import elbow, reln_gates_found
 from neuralrace.metrics.relu.imitation import on_plateau, scaling_disparity
-from neuralrace.theory.reln.imitation import imitate, loss_gap, output_error
+from neuralrace.theory.reln.imitation import SmallestGraph, imitate, loss_gap, output_error
+from neuralrace.training.trainer import train
 
 OBJECTS, CONTEXTS = 4, 3
 SAMPLES = OBJECTS * CONTEXTS
@@ -119,6 +120,39 @@ def test_another_candidate_does_not_imitate(imitated, imitation):
         correlation = np.corrcoef(*pair)[0, 1]
         assert_close(other["similarity_correlation"][0, seed], correlation)
         assert correlation < 0.999
+
+
+def test_graph_candidate_is_trained_as_it_is_written():
+    graph = {
+        "name": "graph",
+        # more units than inputs and outputs together, so that fewer are trained
+        "nodes": {"x": 7, "first": 20, "common": 50, "second": 3, "y": 28},
+        "edges": [["x", "first"], ["first", "common"], ["first", "second"],
+                  ["common", "y"], ["second", "y"]],
+        "gates": {"second": [1, 0, 1]},
+    }  # fmt: skip
+    cell = relu_cell(["imitation"], candidates={"graph": graph, "linear": CANDIDATES["linear"]})
+    record = {"every": 2, "snapshots": 40, "observables": ["outputs"]}
+    alone = train(relu_cell([], network=graph, record=record)).variables
+    similarity = np.outer(*[np.arange(SAMPLES, dtype=float)] * 2)
+    learned = recorded(
+        cell,
+        loss=alone["loss"],
+        outputs=alone["outputs"][:, :, ::10],
+        sample_similarity=for_all_runs(cell, np.stack([similarity] * 5)),
+    )
+    metrics = metrics_of(cell, learned)
+    assert_close(metrics["imitation_loss"].sel(candidate="graph"), alone["loss"])
+    weights = SmallestGraph(
+        *(cell.candidates["graph"], cell.candidates["graph"].examples(cell.dataset)),
+        *(cell.init, cell.training),
+    ).weights([0.1], [0])
+    assert [w.shape[2:] for w in weights] == [(20, 7), (48, 20), (3, 20), (28, 48), (28, 3)]
+    for name in ("imitation_gap", "imitation_output_error"):
+        assert (metrics[name].sel(candidate="graph") < 1e-12).all()
+        assert (metrics[name].sel(candidate="linear") > 1e-3).all()
+    unknown = metrics["similarity_correlation"].isnull().all(["init_scale", "seed"])
+    assert unknown.to_series().to_dict() == {"graph": True, "linear": False}
 
 
 def test_imitation_times_agree_with_interpolation(imitated, imitation):

@@ -105,7 +105,7 @@ def test_pathway_maps_are_products_of_weights():
     weights, _, _ = drawn(NODES, EDGES, 1)
     with jax.enable_x64(True):
         network = network_of(NODES, EDGES, weights)
-        maps = network.pathway_maps()
+        maps = network.maps()
     pathways = network.architecture.pathways
     by_nodes = {pathway.nodes: np.asarray(m) for pathway, m in zip(pathways, maps, strict=True)}
     ways = [tuple(way) for source in ("b", "a") for way in routes(EDGES, source)]

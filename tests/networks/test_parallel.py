@@ -83,7 +83,7 @@ def test_stacks_have_the_outputs_of_the_graph(hidden, partial):
                 outputs(wiring, stacked),
                 outputs(wiring, graph),
                 stacked.maps(),
-                graph.pathway_maps(),
+                graph.maps(),
             )
         )()
         assert np.abs(expected).max() > 1e-2

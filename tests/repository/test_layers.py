@@ -12,7 +12,7 @@ import pytest
 
 from builders import REPOSITORY
 from neuralrace.config.cell import DATASETS, INITIALISERS, NETWORKS
-from neuralrace.networks.gated import SAMPLE_SCHEMES, Gated
+from neuralrace.networks.gated import SAMPLE_SCHEMES
 from neuralrace.networks.layered import Layered
 from neuralrace.networks.routing import DOMAIN_SCHEMES, PAIRS
 from neuralrace.results.provenance import code_files
@@ -86,8 +86,8 @@ def test_modules_import_lower_layers_only():
 
 
 def test_training_knows_no_choice_by_name():
-    # candidates are gated networks, and one with learned gates is a layered one
-    networks = set(NETWORKS) - {Gated, Layered}
+    # a gated network with learned gates is a layered one
+    networks = set(NETWORKS) - {Layered}
     choices = (
         *DATASETS,
         *networks,

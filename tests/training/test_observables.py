@@ -356,6 +356,36 @@ def test_observables_of_parallel_pathways(make_run, gates, pathways, hidden):
     assert_imbalances(observed, imbalances(chains), imbalances(start))
 
 
+def test_pathway_values_of_a_graph_are_those_of_its_maps(make_run):
+    """Pathways share a first layer; one of them also begins at a smaller input."""
+    ensemble = make_run(
+        dataset={"name": "contextual", "contexts": 3, "objects": 2},
+        network={
+            "name": "graph",
+            "nodes": {"object": 2, "context": 3, "first": 4, "a": 3, "b": 3, "y": 12},
+            "edges": [
+                ["object", "first"],
+                ["context", "first"],
+                ["first", "a"],
+                ["first", "b"],
+                ["a", "y"],
+                ["b", "y"],
+            ],
+            "gates": {"b": [1, 1, 0]},
+        },
+        record={"every": 1},
+    )
+    observed, network, _ = observed_at_random_weights(ensemble.task(), ["pathway_values"])
+    inputs, a, b = (np.asarray(w) for w in network.weights[:2]), *network.weights[2:4]
+    values = [
+        np.linalg.svd(np.asarray(above) @ np.asarray(hidden) @ first, compute_uv=False)
+        for first in inputs
+        for hidden, above in zip((a, b), network.weights[4:], strict=True)
+    ]
+    expected = [[*each, *[0] * (3 - len(each))] for each in values]
+    np.testing.assert_allclose(observed["pathway_values"], expected, **SMALL)
+
+
 class Routed:
     """A routing network on random domains, its observables, and its weights as arrays."""
 

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from neuralrace.config.requirements import unmet
 from neuralrace.datasets.base import Dataset
-from neuralrace.errors import UserError
+from neuralrace.errors import UserError, configured_as
 from neuralrace.extensions.model import ConfigModel, Positive
 from neuralrace.extensions.registry import (
     METRICS,
@@ -22,7 +22,6 @@ from neuralrace.extensions.registry import (
     choices,
 )
 from neuralrace.networks.base import Network
-from neuralrace.networks.gated import Gated
 from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.layered import Layered
 from neuralrace.training.settings import Record, Training
@@ -224,9 +223,11 @@ class SolvedEnsemble(Ensemble):
 
     solutions: Annotated[tuple[Annotated[str, RegisteredName(SOLUTIONS)], ...], OrApplicable()] = ()
     """Theory solved from the same initial weights: names, or `applicable` for all that apply."""
-    candidates: dict[str, Gated] = Field(default={})
-    """Gated networks that may stand for a ReLU network, by names of your choice. Their theory and
-    training are compared with it."""
+    candidates: dict[
+        str, Annotated[Union[NETWORKS], Field(discriminator="name")]  # pyright: ignore  # noqa: UP007
+    ] = Field(default={})
+    """Gated networks, parallel pathways or graphs, that may stand for a ReLU network, by names of
+    your choice. Their theory and training are compared with it."""
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -253,13 +254,11 @@ class SolvedEnsemble(Ensemble):
                 "stand for a ReLU network without biases", key="candidates", remedy="leave them out"
             )
         for name, candidate in self.candidates.items():
-            if candidate.gates.learned:
-                raise UserError(
-                    "are those of the network",
-                    key=f"candidates.{name}.gates",
-                    value="learned",
-                    remedy="use other gates",
-                )
+            as_network = self.model_copy(update={"network": candidate, "candidates": {}})
+            kinds = "gated" if candidate.name == "gated" else "gated|graph"
+            with configured_as(f"candidates.{name}"):
+                if error := unmet(as_network, kinds):  # a network with learned gates is not gated
+                    raise error
         return self
 
     @model_validator(mode="after")

@@ -362,6 +362,8 @@ def candidates(ensemble: "SolvedEnsemble") -> UserError | None:
 def trained_candidates(ensemble: "SolvedEnsemble") -> UserError | None:
     """Candidates for a ReLU network, with one hidden layer and a trained readout."""
     for name, network in ensemble.candidates.items():
+        if network.name != "gated":
+            return _equal(f"candidates.{name}.name", network.name, "gated")
         if network.readout != "trained":
             return _equal(f"candidates.{name}.readout", network.readout, "trained")
         if len(network.hidden) != 1:

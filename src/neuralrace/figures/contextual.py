@@ -28,6 +28,7 @@ from neuralrace.figures.sweeps import (
 )
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.contexts import Contexts
+from neuralrace.networks.graph import Graph
 from neuralrace.results.cells import CellResults
 
 Numbers = tuple[int, ...]
@@ -124,7 +125,7 @@ def pathway_gates(cell: CellResults) -> Float[np.ndarray, "pathway sample"]:
         UserError: a network without pathways.
     """
     network = cell.spec.network
-    if not isinstance(network, Gated):
+    if not isinstance(network, Gated | Graph):
         raise cannot_draw(cell, "network", "gates of pathways")
     return network.wiring(cell.data).pathway_gates
 

@@ -43,7 +43,7 @@ COORDINATES: dict[str, str] = {
     "output": "output unit",
     "sample": "sample of the dataset",
     "other_sample": "the same samples",
-    "pathway": "pathway of a gated network, as the gating scheme lists them",
+    "pathway": "pathway of a gated network, as its gating scheme lists them, or of a graph",
     "pathway_mode": "singular value of a pathway's map, largest first",
     "candidate": "gated network that may stand for a ReLU network",
     "gates_from": "what frozen gates are those of: the network at its start or end, or a candidate",

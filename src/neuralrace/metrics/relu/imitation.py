@@ -67,8 +67,9 @@ def imitation(cell: CellResults) -> Values:
     """Distance of the ReLU network from every candidate, which is trained in the same way.
 
     Gaps, errors and the disparity are 0 for perfect imitation; time ratios and the correlation are
-    1. If theory of the candidates is solved, the distance of the ReLU network from theory is at
-    most the sum of two distances: from the candidate, and of the candidate from its theory.
+    1. The correlation and the disparity are NaN for a graph. If theory of the candidates is solved,
+    the distance of the ReLU network from theory is at most the sum of two distances: from the
+    candidate, and of the candidate from its theory.
 
     Source: Jarvis et al., "Make Haste Slowly", secs. 3 to 5, figs. 2, 4 and 5.
     """
@@ -84,7 +85,10 @@ def imitation(cell: CellResults) -> Values:
             trained = imitate(spec, network)
         losses.append(trained.variables["loss"])
         errors.append(output_error(snapshots.values, outputs.values, trained, y))
-        if "sample_similarity" in cell.trajectory:
+        if "sample_similarity" not in trained.variables:  # a graph
+            correlations.append(np.full(loss.shape[:2], np.nan))
+            disparities.append(np.full(loss.shape[:2], np.nan))
+        elif "sample_similarity" in cell.trajectory:
             final = cell.trajectory["sample_similarity"].isel(snapshot=-1)
             similarity = trained.variables["sample_similarity"][:, :, -1]
             correlations.append(similarity_correlation(final.values, similarity))
@@ -105,7 +109,7 @@ def imitation(cell: CellResults) -> Values:
         "imitation_plateau_error": error.where(on_plateau(snapshots)).max("snapshot"),
         "imitation_time_ratio": time_ratio(cell, imitated),
     }
-    if correlations:
+    if "sample_similarity" in cell.trajectory:
         runs = loss.isel(time=0, drop=True)
         values["similarity_correlation"] = by_candidate(correlations, runs)
         values["scaling_disparity"] = by_candidate(disparities, runs)

@@ -42,7 +42,7 @@ class GatedNetwork(nnx.Module):
             h[name] = total if gate is None else gate[:, None] * total
         return jnp.concatenate([h[name] for name in graph.outputs], axis=1)
 
-    def pathway_maps(self) -> list[Array]:
+    def maps(self) -> list[Array]:
         """The product of weights along each pathway, (target, source)."""
         return [
             reduce(lambda below, above: above @ below, (self.edges[e][...] for e in pathway.edges))

@@ -51,7 +51,7 @@ class GraphTask(SampleTask):
             outputs = network(batch["x"], batch["gates"])
             return jnp.mean(self.training.loss.per_sample(outputs, batch["y"]))
         sigma_yx, sigma_xx, y_power = batch
-        maps = network.pathway_maps()
+        maps = network.maps()
         loss = 0.5 * y_power
         for total, sigma in zip(maps, sigma_yx, strict=True):
             loss -= jnp.sum(total * sigma)

@@ -6,37 +6,42 @@ Losses are compared at equal time.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from neuralrace.config.cell import Ensemble, Record
+from neuralrace.config.requirements import unmet
 from neuralrace.errors import UserError
+from neuralrace.extensions.registry import OBSERVABLES
 from neuralrace.networks.gated import Gated
 from neuralrace.networks.gates.wiring import Wiring
+from neuralrace.networks.graph import Graph
 from neuralrace.networks.initialisers.base import Initialiser
 from neuralrace.networks.modules.gated import side_by_side
 from neuralrace.networks.tasks.gated import ParallelTask
+from neuralrace.networks.tasks.graph import GraphTask
 from neuralrace.networks.tasks.samples import SampleTask
 from neuralrace.training.settings import Training
 from neuralrace.training.task import Task
 from neuralrace.training.trainer import Trajectory, train
 
 
-def imitate(ensemble: Ensemble, network: Gated) -> Trajectory:
+def imitate(ensemble: Ensemble, network: Gated | Graph) -> Trajectory:
     """Trains a gated network with the dataset and training of a ReLU network.
 
     Dataset, initialiser, init scales, seeds, optimiser and precision are those of the ensemble.
-    Initial weights of a seed are not the draws of the ReLU network with that seed. Pathways are
-    trained on as few inputs and units as give the same outputs; see `SmallestTask`.
+    Initial weights of a seed are not the draws of the ReLU network with that seed. Networks are
+    trained with as few units as give the same outputs; see `SmallestTask` and `SmallestGraph`.
 
     Args:
         ensemble: the ReLU network to imitate, and its training.
         network: the gated network.
 
     Returns:
-        The loss along time, and snapshots of outputs and sample similarity at the same times.
+        The loss along time, and snapshots of outputs at the same times. Of parallel pathways also
+        snapshots of sample similarity.
 
     Raises:
         UserError: gates or initialiser do not fit, batches are not the whole dataset, or every run
@@ -50,8 +55,14 @@ def imitate(ensemble: Ensemble, network: Gated) -> Trajectory:
             remedy="use full",
         )
     steps, every = ensemble.training.steps, ensemble.record.every
-    record = Record(every=every, snapshots=steps // every, observables=("outputs", "similarity"))
-    gated = altered(ensemble, network=network, record=record)
+    record = {"every": every, "snapshots": steps // every}
+    gated = altered(ensemble, network=network, record=Record(**record))
+    observables = tuple(
+        name
+        for name in ("outputs", "similarity")
+        if not unmet(gated, OBSERVABLES[name].declaration.requires)
+    )
+    gated = altered(gated, record=Record(**record, observables=observables))
     return train(_Imitation.model_construct(**dict(gated)))
 
 
@@ -60,11 +71,11 @@ class _Imitation(Ensemble):
 
     def task(self) -> Task:
         """See `Ensemble.task`."""
-        network = cast(Gated, self.network)
-        learned = network.resolved is not network
-        if learned or not self.training.optimiser.is_linear:
+        network = self.network
+        kind = SMALLEST.get(network.resolved.name)
+        if kind is None or not self.training.optimiser.is_linear:
             return super().task()
-        return SmallestTask(network, network.examples(self.dataset), self.init, self.training)
+        return kind(network, network.examples(self.dataset), self.init, self.training)
 
 
 class SmallestTask(ParallelTask):
@@ -109,6 +120,34 @@ class SmallestTask(ParallelTask):
             for below, above in pairwise(pathway.edges):
                 edges[below], edges[above] = with_fewest_units(edges[below], edges[above])
         return side_by_side(edges, architecture)
+
+
+class SmallestGraph(GraphTask):
+    """A gated network on a graph with as few units in hidden nodes as give the same outputs.
+
+    The weights of all edges into and out of a node have a triangular factor, as in `SmallestTask`.
+    """
+
+    def weights(self, scales: Sequence[float], seeds: Sequence[int]) -> Any:
+        """See `Task.weights`."""
+        graph = self.examples.architecture
+        edges = list(super().weights(scales, seeds))
+        for name in graph.hidden:
+            below, above = graph.incoming[name], graph.outgoing[name]
+            into = np.concatenate([edges[edge] for edge in below], axis=-1)
+            out = np.concatenate([edges[edge] for edge in above], axis=-2)
+            into, out = with_fewest_units(into, out)
+            inputs = np.cumsum([edges[edge].shape[-1] for edge in below])[:-1]
+            outputs = np.cumsum([edges[edge].shape[-2] for edge in above])[:-1]
+            for edge, weights in zip(below, np.split(into, inputs, axis=-1), strict=True):
+                edges[edge] = weights
+            for edge, weights in zip(above, np.split(out, outputs, axis=-2), strict=True):
+                edges[edge] = weights
+        return edges
+
+
+SMALLEST: dict[str, Any] = {"gated": SmallestTask, "graph": SmallestGraph}
+"""Tasks by kind of network; gated networks with learned gates have none."""
 
 
 def with_fewest_units(

@@ -27,7 +27,7 @@ def pathway_maps(view: View) -> Mapping[str, Array]:
 
 
 @Observable(
-    requires="gated",
+    requires="gated|graph",
     variables={
         "pathway_values": (
             "time pathway pathway_mode",
@@ -36,8 +36,16 @@ def pathway_maps(view: View) -> Mapping[str, Array]:
     },
 )
 def pathway_values(view: View) -> Mapping[str, Array]:
-    """Singular values of each pathway's map."""
-    return {"pathway_values": jnp.linalg.svd(view.network.maps(), compute_uv=False)}
+    """Singular values of each pathway's map.
+
+    In a graph, maps may differ in size: values are 0 beyond those of a smaller map.
+    """
+    maps = view.network.maps()
+    if not isinstance(maps, list):
+        return {"pathway_values": jnp.linalg.svd(maps, compute_uv=False)}
+    values = [jnp.linalg.svd(each, compute_uv=False) for each in maps]
+    most = max(map(len, values))
+    return {"pathway_values": jnp.stack([jnp.pad(s, (0, most - len(s))) for s in values])}
 
 
 @Observable(
