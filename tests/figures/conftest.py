@@ -54,6 +54,7 @@ ACTIVATIONS = {
     "linear": lambda h: h,
     "relu": lambda h: np.maximum(h, 0),
     "sigmoid": expit,
+    "tanh": np.tanh,
 }
 
 
@@ -78,6 +79,10 @@ def shrink(experiment: dict) -> None:
             del sweep[keys]
             sweep["training.learning_rate"] = [rate for rate, *_ in values]
             experiment["training"]["steps"] = values[0][1]
+        elif network["name"] == "layered" and keys.endswith(", training.steps"):
+            # The number of steps is swept with the depth; here it is that of the experiment.
+            del sweep[keys]
+            sweep[keys.removesuffix(", training.steps")] = [value for value, _ in values]
     experiment |= {"seeds": 2, "sweep": sweep}
     averaged = network.get("readout") == "mean"
     if averaged:

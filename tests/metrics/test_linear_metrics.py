@@ -399,3 +399,71 @@ def test_convergence_of_a_known_curve():
     assert half["convergence_time"].isnull().all()
     assert half["mean_growth"].isnull().all()
     assert_close(half["final_residual"], everywhere / 2)
+
+
+# Outputs and ranks -------------------------------------------------------------------------------
+
+
+def test_half_times_of_outputs_that_are_late():
+    """Modes of the outputs follow logistic curves at a fraction of their speed."""
+    cell = linear_cell(
+        ["output_modes"],
+        dataset=TWO_MODES["dataset"] | {"basis": "random"},
+        network={"name": "layered", "hidden": [2], "activation": "tanh"},
+        init={"name": "aligned"},
+        init_scales=[0.01, 0.1],
+        training={"learning_rate": 0.01, "steps": 3000},
+        record={"every": 5, "snapshots": 600},
+    )
+    data, slower = cell.dataset.load(), np.array([1.5, 2.0])
+    s, time = data.modes.s[:2], flow_time(cell)
+    eps = np.array(cell.init_scales)[:, None, None, None] ** 2 * np.ones((1, cell.seeds, 1, 1))
+    strength = s / (1 + (s / eps - 1) * np.exp(-2 * s * time[:, None] / slower))
+    maps = np.einsum("ok,...k,ik->...oi", data.modes.u[:, :2], strength, data.modes.v[:, :2])
+    outputs = np.einsum("...oi,ni->...no", maps, data.x)
+    metrics = metrics_of(cell, outputs=outputs)
+    half = np.log(s / eps[:, :, 0] - 1) / (2 * s) * slower
+    assert_close(metrics["output_half_time"], half, rtol=1e-4)
+    assert_close(
+        metrics["output_half_time_over_linear"], np.broadcast_to(slower, half.shape), rtol=1e-4
+    )
+    assert_close(metrics["output_modes_in_order"], np.ones(half.shape[:2]))
+    swapped = metrics_of(cell, outputs=outputs[:, :, ::-1])  # both have half at the start
+    assert_close(swapped["output_modes_in_order"], np.zeros(half.shape[:2]))
+
+
+def test_effective_rank_of_known_singular_values():
+    """Modes of strengths 3, 1, 1 are learned at given times; the map has no other entries."""
+    cell = linear_cell(
+        ["effective_rank"],
+        dataset={"name": "modes", "singular_values": [3.0, 1.0, 1.0], "inputs": 4, "outputs": 3},
+        network={"name": "layered", "hidden": [3]},
+        training={"learning_rate": 0.01, "steps": 5},
+        record={"every": 1},
+    )
+    strength = np.array([
+        [0.1, 0.1, 0.1], [2.0, 0.0, 0.0], [3.0, 0.0, 0.0],
+        [3.0, 0.7, 0.7], [3.0, 0.9, 0.9], [2.0, 2.0, 0.0],
+    ])  # fmt: skip
+    maps = np.zeros((6, 3, 4))
+    maps[:, range(3), range(3)] = strength
+    path = np.tile(maps, (len(cell.init_scales), cell.seeds, 1, 1, 1))
+    path[1, 0, 3:] = np.nan  # diverged
+    metrics = metrics_of(cell, linear_map=path)
+
+    def entropy_rank(*values):
+        return np.prod([(sum(values) / value) ** (value / sum(values)) for value in values])
+
+    run = metrics.isel(init_scale=0, seed=0)
+    late = entropy_rank(3.0, 0.7, 0.7), entropy_rank(3.0, 0.9, 0.9)
+    assert_close(run["effective_rank"], [3, 1, 1, *late, 2])
+    assert_close(run["lowest_effective_rank"], 1)
+    assert_close(run["final_effective_rank"], 2)
+    assert_close(run["half_effective_rank"], [1, late[0], late[0]])
+    sequence = entropy_rank(3.0, 0.5, 0.5)
+    over = late[0] / sequence
+    assert_close(run["half_effective_rank_over_sequential"], [1, over, over])
+    diverged = metrics.isel(init_scale=1, seed=0)
+    assert diverged["lowest_effective_rank"].isnull()
+    assert diverged["effective_rank"].isnull().values.tolist() == [False] * 3 + [True] * 3
+    assert diverged["half_effective_rank"].isnull().values.tolist() == [False, True, True]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from scipy.optimize import minimize_scalar
 
 from builders import (
@@ -316,3 +317,32 @@ def test_diverged_run_has_no_analytic_fit():
     metrics = metrics_of(cell, theory=solved_theory(cell), loss=loss)
     undefined = metrics["loss_error_sup"].isnull().values[:, :, 0]
     np.testing.assert_array_equal(undefined, [[False, False], [True, False]])
+
+
+# Batches -----------------------------------------------------------------------------------------
+
+
+def test_distance_from_full_batches_at_equal_time():
+    """The reference is gradient descent on all samples, step by step."""
+    cell = cell_with_requirements(
+        ["full_batch_distance"],
+        training={"learning_rate": 0.02, "steps": 40, "batch": {"name": "mini", "size": 1}},
+    )
+    data = cell.dataset.load()
+    scale = np.array(cell.init_scales)[:, None, None, None]
+    first, second = cell.resolved.initial(cell.init, data, (1.0,), cell.seed_numbers)
+    first, second, losses = first * scale, second * scale, []
+    for step in range(41):
+        error = data.sigma_yx - second @ first  # inputs are white
+        if step % 10 == 0:
+            losses.append((error**2).sum((-2, -1)) / 2)
+        first, second = first + 0.02 * second.mT @ error, second + 0.02 * error @ first.mT
+    full = np.stack(losses, axis=-1)
+    shift = np.array([0.0, 0.1, -0.3, 0.2, 0.0])
+    metrics = metrics_of(cell, loss=full + shift)
+    assert_close(metrics["full_batch_distance"], 0.3 / full[:, :, 0])
+
+
+def test_distance_from_full_batches_needs_mini_batches():
+    with pytest.raises(ValidationError, match=r"training\.batch\.name: 'full': use mini"):
+        cell_with_requirements(["full_batch_distance"])

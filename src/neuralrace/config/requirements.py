@@ -424,6 +424,12 @@ def full_batch(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
+def mini_batch(ensemble: "Ensemble") -> UserError | None:
+    """Every step sees a part of the samples."""
+    return _equal("training.batch.name", ensemble.training.batch.name, "mini")
+
+
+@requirement
 def gradient_flow(ensemble: "Ensemble") -> UserError | None:
     """Training follows gradient flow if its steps are small."""
     optimiser = ensemble.training.optimiser

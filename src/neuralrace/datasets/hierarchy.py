@@ -1,8 +1,9 @@
 """Semantic hierarchy of four living things."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from neuralrace.datasets.base import Data, Dataset
 
@@ -22,16 +23,19 @@ class Hierarchy(Dataset):
     """Four one-hot items with seven properties on a binary tree (Jarvis et al., fig. 7).
 
     Its singular values, times the number of items, are sqrt 7 (all items), sqrt 3 (animals against
-    plants) and twice 1 (contrasts between two animals and between two plants); sigma_xx = I/4.
+    plants) and twice 1 (contrasts between two animals and between two plants), times `scale`;
+    sigma_xx = I/4.
     """
 
     name: Literal["hierarchy"]
+    scale: Annotated[float, Field(gt=0, exclude_if=lambda scale: scale == 1)] = 1.0
+    """Value of a property that an item has."""
 
     def load(self) -> Data:
-        """Inputs are the identity, targets the 4 x 7 table of properties."""
+        """Inputs are the identity, targets the 4 x 7 table of properties times `scale`."""
         return Data(
             x=np.eye(len(ITEMS)),
-            y=np.array(list(PROPERTIES.values()), dtype=float).T,
+            y=self.scale * np.array(list(PROPERTIES.values()), dtype=float).T,
             item_names=ITEMS,
             output_names=tuple(PROPERTIES),
         )

@@ -62,10 +62,7 @@ def learning_times(cell: CellResults) -> Values:
     half = crossing_time(strength, target / 2, cell.flow_time).where(learned)
     s = cell.strength
     reached = half.where(learned, drop=True)
-    drive = s.where(learned, drop=True)
-    # pairs of modes whose first mode is stronger; equal modes have no order
-    ranked = drive - drive.rename(mode="other_mode") > 1e-9 * s.max()
-    in_order = ranked.any() & ((reached < reached.rename(mode="other_mode")) | ~ranked)
+    ranked = _ranked(s.where(learned))
     # strengths of weaker modes when a stronger one reaches half its target
     share = (strength / target.where(learned)).rename(mode="other_mode")
     at = (strength >= target / 2).argmax("time").where(learned, drop=True).astype(int)
@@ -80,7 +77,7 @@ def learning_times(cell: CellResults) -> Values:
         values["half_time_error"] = abs(ratio - 1)
     return values | {
         "final_strength_over_target": (strength.isel(time=-1, drop=True) / target).where(learned),
-        "modes_in_order": in_order.all(("mode", "other_mode")).astype(float),
+        "modes_in_order": in_order(half, s.where(learned)),
         "half_time_spread": reached.max("mode", skipna=False) / reached.min("mode", skipna=False),
         "half_time_times_s": half * s,
         "later_share": later.max(("mode", "other_mode")).drop_vars(
@@ -88,6 +85,23 @@ def learning_times(cell: CellResults) -> Values:
         ),
         "logistic_rate": _logistic_rate(strength / target.where(learned), cell.flow_time) / (2 * s),
     }
+
+
+def in_order(half: xr.DataArray, s: xr.DataArray) -> xr.DataArray:
+    """1 where modes reach half their target in the order of their strengths, else 0.
+
+    Args:
+        half: time to half of each mode, (init_scale, seed, mode).
+        s: strength of each mode, NaN for those without a target.
+    """
+    ranked = _ranked(s)
+    ordered = ranked.any() & ((half < half.rename(mode="other_mode")) | ~ranked)
+    return ordered.all(("mode", "other_mode")).astype(float)
+
+
+def _ranked(s: xr.DataArray) -> xr.DataArray:
+    """Pairs of modes, (mode, other_mode), whose first one is stronger; equal ones have no order."""
+    return s - s.rename(mode="other_mode") > 1e-9 * s.max()
 
 
 def _logistic_rate(share: xr.DataArray, time: xr.DataArray) -> xr.DataArray:

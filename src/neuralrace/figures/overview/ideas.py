@@ -1,0 +1,143 @@
+"""Three ideas that the sources leave to others: batches, tanh units, and low ranks.
+
+Mini-batches differ from full batches in proportion to the learning rate (Jarvis et al., "Make Haste
+Slowly", appendix A.1, and an open question of Basu et al.): a linear network on the semantic
+hierarchy of four items, from an init scale of 0.001. Without gates, a tanh network on the same
+items learns the modes of a linear network until units saturate (Saxe et al., "Non-ReLU-style
+Dynamics? Tanh?"): times are over the closed form from the same initial weights. Small weights and
+depth lead through low ranks one after the other (Saxe et al., "Low-Rank Dynamics"): effective rank,
+the exponential of the entropy of singular values, of the map of linear networks on four modes. Ten
+runs each. The sources have no such figures; sizes, rates and init scales are ours.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
+
+from neuralrace.datasets.hierarchy import Hierarchy
+from neuralrace.extensions.registry import Figure
+from neuralrace.figures import style
+from neuralrace.figures.ends import label_ends
+from neuralrace.figures.sweeps import dataset_of, learning_rate, smallest_scale
+from neuralrace.results.cells import CellResults, Results
+
+HIDDEN = ("no hidden layer", "one hidden layer", "two hidden layers")
+"""Names of networks by their number of hidden layers."""
+LARGE = {"color": "0.6", "marker": "X"}
+"""Points of the largest init scale."""
+
+
+@Figure(
+    layout="abc",
+    height=2.4,
+    widths=(1.0, 1.0, 1.15),
+    reads={
+        "make_haste/batches": {"metrics": "full_batch_distance"},
+        "neural_race/tanh": {"metrics": "output_half_time_over_linear"},
+        "neural_race/low_rank": {
+            "metrics": "half_effective_rank half_effective_rank_over_sequential",
+        },
+    },
+)
+def legend(results: Results) -> style.Handles:
+    """None: lines are labelled."""
+    return []
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Largest distance between the losses of mini-batch and full-batch training at equal times,
+    over the initial loss, against the learning rate. Thin: in proportion to it, through the lowest
+    point.
+    """
+    items = len(results.cells("batches")[0].data.x)
+    sizes: dict[int, list[CellResults]] = {}
+    for cell in sorted(results.cells("batches"), key=learning_rate):
+        sizes.setdefault(cell.spec.training.batch.samples(items), []).append(cell)
+    ends = []
+    ax.set(xscale="log", yscale="log")
+    for (size, cells), props in style.styled(sorted(sizes.items())):
+        rates = [learning_rate(cell) for cell in cells]
+        distances = [smallest_scale(cell.get("metrics", "full_batch_distance")) for cell in cells]
+        means = style.point_series(ax, rates, distances, **props)
+        ax.plot(rates, means[0] * np.divide(rates, rates[0]), **style.GUIDE)
+        ends.append((means[-1], f"{size} of {items}\nin a step", props["color"]))
+    ax.autoscale_view()
+    label_ends(ax, ends)
+    ax.set(xlabel="learning rate", ylabel="distance / initial loss")
+    runs = distances[0].sizes["seed"]
+    style.note(ax, f"bars: range\nover {runs} runs\nthin: slope 1", "upper left", color="0.35")
+    ax.set_title("Batches matter less at small steps")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Time at which outputs of tanh networks have half of each mode, over that of a linear network
+    from the same weights, against the value of a property that an item has. The third and fourth
+    mode are equally strong, and a line shows their mean.
+    """
+    cells = sorted(results.cells("tanh"), key=_target)
+    targets = [_target(cell) for cell in cells]
+    ratios = [smallest_scale(cell.get("metrics", "output_half_time_over_linear")) for cell in cells]
+    ends = []
+    ax.set(xscale="log")
+    groups = {"first mode": [1], "second mode": [2], "third and\nfourth mode": [3, 4]}
+    for (name, modes), props in style.styled(list(groups.items())):
+        values = [ratio.sel(mode=modes).mean("mode") for ratio in ratios]
+        means = style.point_series(ax, targets, values, **props)
+        ax.plot(targets, means, color=props["color"], linewidth=0.8)
+        ends.append((means[-1], name, props["color"]))
+    ax.axhline(1, **style.GUIDE)
+    ax.autoscale_view()
+    label_ends(ax, ends)
+    ax.set_xticks(targets, [f"{target:g}" for target in targets])
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set(xlabel="target value", ylabel="half time, tanh over linear")
+    ax.set_title("Large targets delay tanh networks")
+
+
+def panel_c(results: Results, ax: Axes) -> None:
+    """Effective rank of the map when each mode is half learned, from the smallest init scale, and
+    in grey from the largest with most hidden layers. Dashed: modes that are learned one after the
+    other.
+    """
+    cells = sorted(results.cells("low_rank"), key=_depth)
+    for row, (cell, props) in enumerate(style.styled(cells)):
+        _draw(ax, smallest_scale(_ranks(cell)), props)
+        at = (0.99, 0.22 - 0.09 * row)
+        look = {"color": props["color"], "ha": "right", "xycoords": "axes fraction"}
+        style.note_at(ax, HIDDEN[_depth(cell)], at, (0, 0), **look)
+    deepest = _ranks(cells[-1])
+    sequential = deepest / cells[-1].get("metrics", "half_effective_rank_over_sequential")
+    ax.plot(deepest["mode"], sequential.median(("init_scale", "seed")), **style.THEORY)
+    largest = deepest.isel(init_scale=int(deepest["init_scale"].values.argmax()))
+    _draw(ax, largest, LARGE)
+    ax.set_ylim(top=ax.get_ylim()[1] + 0.5)
+    name = f"{HIDDEN[_depth(cells[-1])]}, init scale {float(largest['init_scale']):g}"
+    style.note(ax, name, color=LARGE["color"])
+    ax.set(xlabel="mode that is half learned", ylabel="effective rank")
+    ax.set_title("Depth adds ranks in turn")
+
+
+def _ranks(cell: CellResults) -> xr.DataArray:
+    """Effective rank when each mode is half learned, of modes that some runs learn."""
+    return cell.get("metrics", "half_effective_rank").dropna("mode", how="all")
+
+
+def _draw(ax: Axes, ranks: xr.DataArray, props: Mapping[str, Any]) -> None:
+    """Draws ranks, (seed, mode), with a thin line."""
+    modes = ranks["mode"].values.tolist()
+    means = style.point_series(ax, modes, [ranks.sel(mode=mode) for mode in modes], **props)
+    ax.plot(modes, means, color=props["color"], linewidth=0.8)
+
+
+def _target(cell: CellResults) -> float:
+    """Value of a property that an item has."""
+    return dataset_of(cell, Hierarchy, "target value").scale
+
+
+def _depth(cell: CellResults) -> int:
+    """Number of hidden layers."""
+    return len(cell.spec.layered.hidden)
