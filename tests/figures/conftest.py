@@ -12,6 +12,7 @@ The configured experiments are shrunk, and nothing is trained. Trajectories are 
 Theory and metrics are computed by the library.
 """
 
+import json
 import shutil
 from collections.abc import Callable
 from functools import reduce
@@ -26,6 +27,7 @@ from builders import REPOSITORY
 from neuralrace.config.cell import Cell, Ensemble, SolvedEnsemble
 from neuralrace.config.load import read_plan
 from neuralrace.datasets import Data
+from neuralrace.datasets.contextual import Contextual
 from neuralrace.datasets.random_streams import generator
 from neuralrace.datasets.transformed_images import TransformedImages
 from neuralrace.figures import matching_cells
@@ -58,13 +60,22 @@ ACTIVATIONS = {
 }
 
 
+def contextual_nodes(dataset: dict) -> dict[str, int]:
+    """Sizes of the nodes that are inputs or outputs of a contextual task."""
+    data = Contextual.model_validate_json(json.dumps(dataset)).load()
+    objects, inputs = dataset["objects"], data.x.shape[1]
+    return {"x": inputs, "object": objects, "context": inputs - objects, "y": data.y.shape[1]}
+
+
 def shrink(experiment: dict) -> None:
     """Reduces an experiment to two seeds and two values a sweep, and to few steps or units."""
     dataset, network, record = (experiment[key] for key in ("dataset", "network", "record"))
-    candidates = experiment.get("candidates", {}).values()
-    graphs = any(net["name"] == "graph" for net in (network, *candidates))  # of as many inputs
-    if dataset["name"] == "contextual" and not graphs:
+    if dataset["name"] == "contextual":
         dataset["objects"] = min(dataset.get("objects", 8), WIDTH // 2)
+        for net in (network, *experiment.get("candidates", {}).values()):
+            if net["name"] == "graph":
+                net["nodes"] = dict.fromkeys(net["nodes"], WIDTH) | contextual_nodes(dataset)
+                net["nodes"] = {node: net["nodes"][node] for edge in net["edges"] for node in edge}
         if network.get("gates", {}).get("name") == "listed":  # one pathway for each object
             rows = np.tile(np.eye(dataset["objects"]), dataset["contexts"])
             network["gates"]["rows"] = rows.tolist()

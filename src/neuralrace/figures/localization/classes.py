@@ -2,18 +2,16 @@ r"""Shares of localised and oscillating units by activation, lengths, biases, lo
 
 Bars are shares of units at the end of training, means over five runs; the left bars are those whose
 longer correlation length has :math:`y = 1`. Black lines are ranges over the runs of where localised
-units end and where oscillating ones begin. The notes have
-ReLU networks localise if :math:`\xi_1 > \xi_2` and oscillate at short range otherwise, with squared
-error or cross-entropy, with biases or without, and sigmoid networks do as erf networks do but need
-their biases. They tell the classes by eye. Here they follow from the window that holds 90% of a
-unit's energy (a third of the ring or less if it is localised), from the cycles of its dominant
-frequency in that window, and from how opposite it is to itself further on. All of it is for units
-that are averaged: with a trained readout ReLU networks fit better, and do not localise.
+units end and where oscillating ones begin. The notes have ReLU networks localise if :math:`\xi_1 >
+\xi_2` and oscillate at short range otherwise, with squared error or cross-entropy, with biases or
+without, and sigmoid networks do as erf networks do but need their biases. They tell the classes by
+eye. Here they follow from the window that holds 90% of a unit's energy (a third of the ring or less
+if it is localised), from the cycles of its dominant frequency in that window, and from how opposite
+it is to itself further on. All of it is for units that are averaged: with a trained readout ReLU
+networks fit better, and do not localise.
 
-Equation 1 has the offset :math:`b_2` of the output as a parameter. Where it is trained here, all
-parameters have one learning rate, save that of sigmoid units, at which :math:`b_2` would diverge:
-it has a fortieth. These networks have eight runs. Their ReLU units without a localised field have
-bumps of the same width on a background of more than a tenth of the energy.
+Where the offset :math:`b_2` of eq. 1 is trained, there are eight runs, and all parameters have one
+learning rate, except that of sigmoid units, at which :math:`b_2` would diverge: it has a fortieth.
 """
 
 from collections.abc import Callable, Iterable, Mapping

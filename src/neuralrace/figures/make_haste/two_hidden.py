@@ -168,7 +168,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     runs = [(cell, contextual.typical_seed(cell)) for cell in map(results.cell, NETWORKS_OF_TWO)]
     contextual.draw_outputs(ax, runs[0], runs[1], PLATEAUS)
-    ax.set_title("On plateaus of the ReLU network, outputs are similar")
+    ax.set_title("On the ReLU network's plateaus outputs are similar")
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> None:
