@@ -55,14 +55,14 @@ def imitate(ensemble: Ensemble, network: Gated | Graph) -> Trajectory:
             remedy="use full",
         )
     steps, every = ensemble.training.steps, ensemble.record.every
-    record = {"every": every, "snapshots": steps // every}
-    gated = altered(ensemble, network=network, record=Record(**record))
+    record = Record(every=every, snapshots=steps // every)
+    gated = altered(ensemble, network=network, record=record)
     observables = tuple(
         name
         for name in ("outputs", "similarity")
         if not unmet(gated, OBSERVABLES[name].declaration.requires)
     )
-    gated = altered(gated, record=Record(**record, observables=observables))
+    gated = altered(gated, record=record.model_copy(update={"observables": observables}))
     return train(_Imitation.model_construct(**dict(gated)))
 
 
