@@ -21,13 +21,15 @@ METRICS = "results/layer_dynamics/glorot_moments/main/metrics.nc"
 QSUB = """#!/bin/sh
 echo "$@" >> "$PBS/submitted"
 for script in "$@"; do :; done
+script=$(realpath "$script")
 id=$$.here
-PBS_JOBID=$id setsid sh "$script" > "$PBS/$id.log" 2>&1 &
+cd / && PBS_JOBID=$$.elsewhere setsid sh "$script" > "$PBS/$id.log" 2>&1 &
 echo $! > "$PBS/$id"
 echo $id
 """
 QSTAT = """#!/bin/sh
-[ $# = 0 ] || kill -0 "$(cat "$PBS/$1")" 2> /dev/null
+cd "$PBS" && for id in *.here; do kill -0 "$(cat "$id")" 2> /dev/null && echo "$id me R"; done
+true
 """
 QDEL = """#!/bin/sh
 for id in "$@"; do kill -- "-$(cat "$PBS/$id")"; done
@@ -35,7 +37,7 @@ for id in "$@"; do kill -- "-$(cat "$PBS/$id")"; done
 
 
 @pytest.fixture
-def pbs(tmp_path_factory, monkeypatch):
+def pbs(workspace, tmp_path_factory, monkeypatch):
     """A folder with the commands of PBS, and a file for each of its jobs."""
     if find_spec("snakemake_executor_plugin_cluster_generic") is None:
         why = "snakemake-executor-plugin-cluster-generic is not installed"
@@ -44,6 +46,8 @@ def pbs(tmp_path_factory, monkeypatch):
     for name, text in {"qsub": QSUB, "qstat": QSTAT, "qdel": QDEL}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
+    status = workspace.path / "profiles/generic/status"
+    status.write_text(status.read_text().replace("sleep 30", "sleep 1"))
     monkeypatch.setenv("PBS", str(folder))
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return folder
