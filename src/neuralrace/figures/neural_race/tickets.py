@@ -1,11 +1,11 @@
 """Lottery tickets of XoR: small networks of the units that theory names as winners.
 
-The slides mention the lottery ticket hypothesis only in their discussion. Hidden units of the ReLU network of
-figure 3 are kept by a rule and trained again from the same initial weights. Winners
-contribute most to the initial strength of each example's pathway, losers least; both follow
-from the initial weights. Random units are a control, and so are those with the largest weights
-after training, as tickets are usually found. Theory starts from the kept weights, with nothing
-fitted. Bars are ranges over 20 runs at learning rate 0.04.
+The slides mention the lottery ticket hypothesis only in their discussion. Hidden units of the ReLU
+network of figure 3 are kept by a rule and trained again from the same initial weights. Winners
+contribute most to the initial strength of each example's pathway, losers least; both follow from
+the initial weights. Random units are a control, and so are those with the largest weights after
+training, as tickets are usually found. Theory starts from the kept weights, with nothing fitted.
+Bars are ranges over 20 runs at learning rate 0.04.
 """
 
 from typing import Any

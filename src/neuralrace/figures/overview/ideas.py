@@ -1,13 +1,14 @@
 """Three ideas that the sources leave to others: batches, tanh units, and low ranks.
 
 Mini-batches differ from full batches by an amount proportional to the learning rate (Jarvis et al.,
-"Make Haste Slowly", appendix A.1, and an open question of Basu et al.): a linear network on the semantic
-hierarchy of four items, from an init scale of 0.001. Without gates, a tanh network on the same
-items learns the modes of a linear network until units saturate (Saxe et al., "Non-ReLU-style
-Dynamics? Tanh?"): times are divided by those of the closed form from the same initial weights. Small
-weights and depth pass through low ranks one after the other (Saxe et al., "Low-Rank Dynamics"): effective rank,
-the exponential of the entropy of singular values, of the map of linear networks on four modes. Ten
-runs each. The sources have no such figures; sizes, rates and init scales are ours.
+"Make Haste Slowly", appendix A.1, and an open question of Basu et al.): a linear network on the
+semantic hierarchy of four items, from an init scale of 0.001. Without gates, a tanh network on the
+same items learns the modes of a linear network until units saturate (Saxe et al., "Non-ReLU-style
+Dynamics? Tanh?"): times are divided by those of the closed form from the same initial weights.
+Small weights and depth pass through low ranks one after the other (Saxe et al., "Low-Rank
+Dynamics"): effective rank, the exponential of the entropy of singular values, of the map of linear
+networks on four modes. Ten runs each. The sources have no such figures; sizes, rates and init
+scales are ours.
 """
 
 from collections.abc import Mapping
