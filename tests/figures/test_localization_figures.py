@@ -281,6 +281,20 @@ def test_shares_are_drawn_against_the_offset(results: Results):
         assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1/2", "trained"]
 
 
+def test_offsets_are_drawn_without_cells_of_one_order(results: Results):
+    """As at a fraction of the size, where some experiments have one order of the lengths only."""
+    relu = classes.BY_OFFSET["ReLU"]
+    kept = [
+        cell
+        for name, cell in results.items()
+        if name.split("/")[1] not in relu
+        or receptive_fields.process(cell).xi[0] > receptive_fields.process(cell).xi[1]
+    ]
+    first, second = drawn(classes.panel_e, Results(kept))
+    assert len(points(first)) == 9
+    assert len(points(second)) == 6
+
+
 def test_marginals_are_drawn_at_their_kurtosis(results: Results):
     xi = (5.0, 1.0)
     cells = results.cells("marginals") + [

@@ -118,24 +118,27 @@ def panel_e(results: Results, ax: Axes) -> None:
     gain = marginal_name(results.cells("relu")[0])
     lengths = {process(cell).xi for cell in results.cells("erf")}
     ax.set_title("A trained $b_2$ makes erf and sigmoid alike")
-    axes = style.split(ax, 1, len(ORDERS), sharey=True, wspace=0.1)[0]
-    for part, (longer_first, order) in zip(axes, ORDERS.items(), strict=True):
+    # (order, activation) -> column and cell of each setting that there is
+    found: dict[tuple[bool, str], list[tuple[int, CellResults]]] = {}
+    for name, experiments in BY_OFFSET.items():
+        for column, experiment in enumerate(experiments):
+            for cell in results.cells(experiment):
+                first, second = xi = process(cell).xi
+                squared = cell.spec.training.loss.squared
+                if marginal_name(cell) == gain and xi in lengths and squared:
+                    found.setdefault((first > second, name), []).append((column, cell))
+    orders = [order for order in ORDERS if any(order is each for each, _ in found)]
+    axes = style.split(ax, 1, len(orders), sharey=True, wspace=0.1)[0]
+    for part, order in zip(axes, orders, strict=True):
         ends = []
-        for number, (name, experiments) in enumerate(BY_OFFSET.items()):
-            look = {"color": COLOURS[name], "marker": style.marker(number), "markersize": 5}
-            cells = [
-                (column, cell)
-                for column, experiment in enumerate(experiments)
-                for cell in results.cells(experiment)
-                if marginal_name(cell) == gain
-                and process(cell).xi in lengths
-                and (process(cell).xi[0] > process(cell).xi[1]) == longer_first
-                and cell.spec.training.loss.squared
-            ]
-            places = [column + 0.12 * (number - 1) for column, _ in cells]
-            shares = [class_shares(cell)["localised"] for _, cell in cells]
-            ends.append((style.point_series(part, places, shares, **look)[-1], name, look["color"]))
-            part.set_title(f"{order}: {lengths_label(cells[0][1])}", loc="center")
+        for number, name in enumerate(BY_OFFSET):
+            if cells := found.get((order, name)):
+                look = {"color": COLOURS[name], "marker": style.marker(number), "markersize": 5}
+                places = [column + 0.12 * (number - 1) for column, _ in cells]
+                shares = [class_shares(cell)["localised"] for _, cell in cells]
+                points = style.point_series(part, places, shares, **look)
+                ends.append((points[-1], name, look["color"]))
+                part.set_title(f"{ORDERS[order]}: {lengths_label(cells[0][1])}", loc="center")
         style.named_columns(part, ("0", "1/2", "trained"))
         part.set_xlabel("offset $b_2$ of the output")
         part.set(ylim=(-0.06, 1.06), yticks=[0, 0.5, 1])
