@@ -93,7 +93,7 @@ def test_a_killed_job_is_submitted_again(pbs, workspace):
 def test_an_interrupted_run_cancels_its_jobs(pbs, workspace):
     with run(pbs, workspace) as (process, job):
         running = psutil.Process(job(1))
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         assert process.wait(120) != 0
         running.wait(60)
     assert not (workspace.path / METRICS).exists()
