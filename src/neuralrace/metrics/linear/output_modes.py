@@ -17,7 +17,7 @@ from neuralrace.theory.modes import aligned_initial_mode, deep_half_time
         "output_half_time": ("mode", "flow time at which outputs have half of a mode", "tau"),
         "output_half_time_over_linear": (
             "mode",
-            "time at which outputs have half of a mode over that of a linear network",
+            "time to half of a mode in the outputs, over that of a linear network",
         ),
         "output_modes_in_order": ("", "1 if outputs have half of stronger modes first"),
     },
