@@ -311,6 +311,16 @@ def mode_loss(
     return y_power / 2 - (s * a - d * a**2 / 2).sum(-1)
 
 
+def singular_values(
+    maps: Float[np.ndarray, "*runs output input"],
+) -> Float[np.ndarray, "*runs _mode"]:
+    """Singular values of each map, descending; NaN where an entry is not finite."""
+    finite = np.asarray(np.isfinite(maps).all(axis=(-2, -1)))
+    # the decomposition raises an error if an entry is NaN, as after divergence
+    values = np.linalg.svd(np.where(finite[..., None, None], maps, 0), compute_uv=False)
+    return np.where(finite[..., None], values, np.nan)
+
+
 def _refuse_negative(**values: np.ndarray) -> None:
     for name, value in values.items():
         if np.any(value < 0):

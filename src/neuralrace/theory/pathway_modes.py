@@ -27,6 +27,7 @@ from neuralrace.extensions.representation import short_repr
 from neuralrace.networks.gates.architecture import Architecture
 from neuralrace.networks.gates.effective import NEGLIGIBLE, EffectiveData
 from neuralrace.theory.gated_flow import gated_descent, gated_flow, gated_loss, pathway_maps
+from neuralrace.theory.modes import singular_values
 
 # With this tolerance, losses are correct to about 1e-9 of their initial value, singular values to
 # 1e-5. After learning, steps are as long as stability allows, and errors add up in directions in
@@ -169,9 +170,8 @@ def _observed(small: EffectiveData, path: Sequence[np.ndarray]) -> PathwayLearni
     counts = [path[pathway.edges[0]].shape[-2] for pathway in small.architecture.pathways]
     values = np.zeros((*loss.shape, len(maps), max(counts)))
     for p, (matrix, count) in enumerate(zip(maps, counts, strict=True)):
-        finite = np.asarray(np.isfinite(matrix).all((-2, -1)))[..., None]
-        s = np.linalg.svd(np.where(finite[..., None], matrix, 0), compute_uv=False)[..., :count]
-        values[..., p, : s.shape[-1]] = np.where(finite, s, np.nan)
+        s = singular_values(matrix)[..., :count]
+        values[..., p, : s.shape[-1]] = s
     return PathwayLearning(loss=loss, singular_values=values)
 
 

@@ -127,7 +127,7 @@ def panel_e(results: Results, ax: Axes) -> None:
                 squared = cell.spec.training.loss.squared
                 if marginal_name(cell) == gain and xi in lengths and squared:
                     found.setdefault((first > second, name), []).append((column, cell))
-    orders = [order for order in ORDERS if any(order is each for each, _ in found)]
+    orders = [order for order in ORDERS if order in {each for each, _ in found}]
     axes = style.split(ax, 1, len(orders), sharey=True, wspace=0.1)[0]
     for part, order in zip(axes, orders, strict=True):
         ends = []

@@ -80,9 +80,11 @@ HOLLOW = {"markersize": 3, "markeredgewidth": 0.6, "markerfacecolor": "white", "
         },
         "make_haste/common_stage make_haste/context_stage make_haste/context_stage_five "
         "make_haste/context_stage_four make_haste/contextual_gated make_haste/contextual_stages "
-        "make_haste/five_contexts_gated "
-        "make_haste/four_contexts_gated make_haste/three_contexts_gated make_haste/xor_margin "
-        "make_haste/xor_margin_gated": {"trajectory": "loss", "theory": "loss"},
+        "make_haste/five_contexts_gated make_haste/four_contexts_gated "
+        "make_haste/three_contexts_gated make_haste/xor_margin make_haste/xor_margin_gated": {
+            "trajectory": "loss",
+            "theory": "loss",
+        },
         "neural_race/contexts neural_race/contexts_step_size neural_race/init_scale "
         "neural_race/pathways neural_race/pathways_apart neural_race/pathways_decoupled "
         "neural_race/pathways_single neural_race/pathways_step_size neural_race/race "

@@ -6,11 +6,10 @@ from jaxtyping import Float
 from scipy.special import entr
 
 from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.linear.learning_times import EQUAL
 from neuralrace.metrics.values import Values
 from neuralrace.results.cells import CellResults
-
-EQUAL = 1e-9
-"""Strengths that differ by less, over the largest, are equal."""
+from neuralrace.theory.modes import singular_values
 
 
 @Metric(
@@ -38,7 +37,7 @@ def effective_rank(cell: CellResults) -> Values:
     Source: Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
     """
     total = cell.trajectory["linear_map"]
-    rank = cell.trajectory["loss"].copy(data=_effective_rank(_singular_values(total.values)))
+    rank = cell.trajectory["loss"].copy(data=_effective_rank(singular_values(total.values)))
     modes, target = cell.data.modes, cell.target
     strength = xr.DataArray(
         np.einsum("ok,...oi,ik->...k", modes.u, total.values, modes.v),
@@ -58,16 +57,6 @@ def effective_rank(cell: CellResults) -> Values:
         "half_effective_rank": at_half,
         "half_effective_rank_over_sequential": at_half / target.copy(data=sequential),
     }
-
-
-def _singular_values(
-    maps: Float[np.ndarray, "*runs output input"],
-) -> Float[np.ndarray, "*runs _mode"]:
-    """Singular values of each map; NaN where an entry is not finite, as after divergence."""
-    finite = np.asarray(np.isfinite(maps).all(axis=(-2, -1)))
-    # the decomposition raises an error if an entry is NaN
-    values = np.linalg.svd(np.where(finite[..., None, None], maps, 0), compute_uv=False)
-    return np.where(finite[..., None], values, np.nan)
 
 
 def _effective_rank(values: Float[np.ndarray, "*runs mode"]) -> Float[np.ndarray, "*runs"]:

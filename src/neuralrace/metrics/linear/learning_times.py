@@ -10,6 +10,9 @@ from neuralrace.networks.layered import Layered
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.modes import deep_half_time, shallow_half_time
 
+EQUAL = 1e-9
+"""Strengths that differ by less, over the largest, are equal."""
+
 
 @Metric(
     observables="mode_strength",
@@ -101,7 +104,7 @@ def in_order(half: xr.DataArray, s: xr.DataArray) -> xr.DataArray:
 
 def _ranked(s: xr.DataArray) -> xr.DataArray:
     """Pairs of modes, (mode, other_mode), whose first one is stronger; equal ones have no order."""
-    return s - s.rename(mode="other_mode") > 1e-9 * s.max()
+    return s - s.rename(mode="other_mode") > EQUAL * s.max()
 
 
 def _logistic_rate(share: xr.DataArray, time: xr.DataArray) -> xr.DataArray:

@@ -5,7 +5,7 @@ import xarray as xr
 
 from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.linear.learning_times import in_order
-from neuralrace.metrics.values import Values, crossing_time
+from neuralrace.metrics.values import Values, crossing_time, time_ratio
 from neuralrace.results.cells import CellResults
 from neuralrace.theory.modes import aligned_initial_mode, deep_half_time
 
@@ -52,6 +52,6 @@ def output_modes(cell: CellResults) -> Values:
     linear = half.copy(data=deep_half_time(modes.s, modes.d, start))
     return {
         "output_half_time": half,
-        "output_half_time_over_linear": half / linear.where(linear > 0),
+        "output_half_time_over_linear": time_ratio(half, linear),
         "output_modes_in_order": in_order(half, cell.strength.where(learned)),
     }
