@@ -5,6 +5,7 @@ LOCKED := .venv/locked
 INSTALLED := .venv/installed
 TOOLS := .venv/tools
 CLUSTER := .venv/cluster
+CUDA := .venv/cuda
 
 # make figures PROFILE=profiles/slurm: jobs go where a profile of Snakemake says
 ifdef PROFILE
@@ -66,6 +67,15 @@ $(CLUSTER): $(INSTALLED) requirements-cluster.lock
 	@echo "Installing what submits jobs to a cluster"
 	@$(INSTALL) --require-hashes -r requirements-cluster.lock
 	@touch $@
+
+$(CUDA): $(INSTALLED) requirements-cuda.lock
+	@echo "Installing what a GPU needs (3 GB)"
+	@$(INSTALL) --require-hashes -r requirements-cuda.lock
+	@touch $@
+
+.PHONY: cuda
+cuda: $(CUDA) ## install CUDA into .venv, for NVIDIA GPUs
+	@echo "Installed into .venv. The next run trains on the GPU what is faster there"
 
 .PHONY: install
 install: $(INSTALLED) ## install what a run needs into .venv
@@ -185,6 +195,7 @@ lock: $(INSTALLED) ## bring the locks up to date with pyproject.toml
 	@$(COMPILE) --group install -o requirements.lock
 	@$(COMPILE) --extra dev --extra docs -c requirements.lock -o requirements-dev.lock
 	@$(COMPILE) --extra cluster -c requirements.lock -o requirements-cluster.lock
+	@$(COMPILE) --extra cuda -c requirements.lock -o requirements-cuda.lock
 
 .PHONY: clean
 clean: ## delete caches; results and the environment stay

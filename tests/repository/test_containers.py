@@ -28,12 +28,22 @@ def commands(text: str) -> list[str]:
 def test_a_recipe_copies_what_is_there_and_all_that_is_needed(text):
     names = copied(text)
     assert all((REPOSITORY / name).exists() for name in names)
-    assert {*FILES, "src", "requirements.lock", "pyproject.toml", "hatch_build.py"} <= names
+    assert {
+        *FILES,
+        "src",
+        "requirements.lock",
+        "requirements-cuda.lock",
+        "pyproject.toml",
+        "hatch_build.py",
+    } <= names
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_recipe_installs_what_is_locked_on_a_python_that_is_supported(text):
-    assert "pip install --no-cache-dir --require-hashes -r requirements.lock" in text
+    (locks,) = re.findall(r'--build-arg LOCKS="(.+)"', text)
+    assert set(locks.split()) <= copied(text)
+    assert re.search(rf"^(?:ARG|   ) LOCKS={locks.split()[0]}$", text, re.MULTILINE)
+    assert "pip install --no-cache-dir --require-hashes -r $lock" in text
     project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     (wanted,) = re.findall(r'requires-python = "(.*)"', project)
     (base,) = re.findall(r"(?i)^from:? (?:\S+/)?python:([0-9.]+)-slim$", text, re.MULTILINE)

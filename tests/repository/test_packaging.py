@@ -27,10 +27,12 @@ DEVELOPMENT = [
     Requirement(line) for name in ("dev", "docs") for line in PROJECT["optional-dependencies"][name]
 ]
 SUBMITTING = [Requirement(line) for line in PROJECT["optional-dependencies"]["cluster"]]
+ON_A_GPU = [Requirement(line) for line in PROJECT["optional-dependencies"]["cuda"]]
 LOCKED = {
     "requirements.lock": [*REQUIRED, *INSTALLING],
     "requirements-dev.lock": [*REQUIRED, *DEVELOPMENT],
     "requirements-cluster.lock": [*REQUIRED, *SUBMITTING],
+    "requirements-cuda.lock": [*REQUIRED, *ON_A_GPU],
 }
 """What each lock is made from."""
 REGISTRY = re.compile(
