@@ -107,11 +107,7 @@ def test_families_are_sorted_by_number_of_contexts(results_of):
         assert opening_label(pathway_gates(cell)[0], dataset) == "common"
         contexts = ", ".join(str(context) for context in range(1, numbers[0] + 1))
         assert opening_label(pathway_gates(cell)[1], dataset) == f"open in {contexts}"
-    assert candidate_names(results.cell("contextual")) == {
-        (1,): "one",
-        (2,): "two",
-        (1, 2): "one_and_two",
-    }
+    assert candidate_names(results.cell("contextual")) == {(1,): "one", (2,): "two"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from builders import (
     metrics_of,
     trained_trajectory,
 )
-from neuralrace.metrics.gates.pathway_correlations import commutator
+from neuralrace.metrics.gates.pathway_correlations import commutator, first_value_without
 
 CONTEXTUAL = {
     "dataset": {"name": "contextual", "contexts": 2, "objects": 2},
@@ -106,6 +106,34 @@ def test_residual_is_uncorrelated_with_contexts_over_all_samples_only():
     expected = max(np.linalg.norm(r) / np.linalg.norm(y) for r, y in zip(left, data.y, strict=True))
     np.testing.assert_allclose(metrics["residual_context_correlation_of_one"], expected)
     assert expected > 0.3
+
+
+def test_first_singular_value_falls_with_every_input_and_output_and_every_positive_sample():
+    """Against eigenvalues of the Gram matrix; with the edge case of an orthogonal sample."""
+    rng = np.random.default_rng(4)
+
+    def first(x, y):
+        return np.sqrt(np.linalg.eigvalsh(x.T @ y @ y.T @ x)[-1])
+
+    data = correlation_cell({"name": "contextual", "contexts": 3, "objects": 4}, open_in=[2])
+    data = data.dataset.load()
+    positive = rng.random((6, 4)), rng.random((6, 7))
+    signed = rng.normal(size=(6, 4)), rng.normal(size=(6, 7))
+    for x, y in (positive, signed, (data.x, data.y)):
+        ratios = first_value_without(x, y)
+        for removed, kept in {
+            "input": [(np.delete(x, i, axis=1), y) for i in range(x.shape[1])],
+            "output": [(x, np.delete(y, i, axis=1)) for i in range(y.shape[1])],
+            "sample": [(np.delete(x, i, axis=0), np.delete(y, i, axis=0)) for i in range(len(x))],
+        }.items():
+            expected = max(first(*each) for each in kept) / first(x, y)
+            np.testing.assert_allclose(ratios.sel(removed=removed), expected)
+            # without a sample whose signs cancel those of others the value is larger
+            assert (expected < 1) == (removed != "sample" or x is not signed[0])
+    # a weak sample that is orthogonal to all others is the edge case: nothing falls without it
+    x, y = (np.pad(part, (0, 1)) for part in positive)
+    x[-1, -1] = y[-1, -1] = 0.1
+    np.testing.assert_allclose(first_value_without(x, y).sel(removed="sample"), 1, rtol=1e-12)
 
 
 def test_correlations_need_pathways_and_two_input_groups():

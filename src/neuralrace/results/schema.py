@@ -61,6 +61,7 @@ COORDINATES: dict[str, str] = {
     "kept": "share of the hidden units that are kept",
     "pattern_kind": "kind of gate patterns that are counted",
     "open_contexts": "contexts in which a unit is open on more than half of the samples",
+    "removed": "kind of what is removed from a correlation: input, output or sample",
     "family": "family of pathway blocks, as the gating scheme lists them",
     "domain": "input domain of an encoder, output domain of a decoder",
     "input_domain": "input domain",

@@ -5,24 +5,32 @@ common pathway, open on all samples, and three pathways that are open in two con
 see objects only and learn in stages what the common pathway leaves; with as many units in all as
 the ReLU network. Its loss has the stages of the ReLU network's, and its pathways learn their
 singular values as theory says, from the initial weights and with nothing fitted. The init scale is
-not in the source: a, c and d are from 1e-5, at which outputs agree within a tenth in all runs. In b
-they agree less from larger and from smaller starts. Outputs are of one run each, of the gated
-network between its two nearest snapshots; other lines and bands are means and ranges over eight
-runs.
+not in the source; all is from 1e-5, where outputs agree within a tenth in all runs, which they do
+less from larger and from smaller starts. Other readings are in b: trained jointly, with the 100
+units of appendix H in each pathway, with contexts among the inputs of context pathways. Outputs are
+of one run each, of the gated network between its two nearest snapshots; other lines and bands are
+means and ranges over eight runs.
 """
 
 from typing import Any
 
-import xarray as xr
 from matplotlib.axes import Axes
 
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
-from neuralrace.figures.sweeps import metric, relative_loss
+from neuralrace.figures.sweeps import draw_relative_loss, metric, relative_loss, smallest_scale
 from neuralrace.results.cells import Results
 
 RELN = "two"
 """The candidate of the ReLU network as the source describes it."""
+READINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    RELN: ("in stages, 175 units each", contextual.RELN),
+    "two_jointly": ("jointly", {"color": "black", "linestyle": ":"}),
+    "two_of_table": ("100 units each", {"color": style.categorical(2), "linestyle": "--"}),
+    "two_shown": ("contexts shown", {"color": style.categorical(1), "linestyle": "-."}),
+    "one": ("open in one context", {"color": contextual.family_props((1,))["color"]}),
+}
+"""Names and lines of candidates, by name in the configuration."""
 SHARES = (0.42, 0.2)
 """Losses over initial loss at which outputs are drawn."""
 SHORT = r"flow time (units of $\tau$)"
@@ -63,46 +71,43 @@ def panel_a(results: Results, ax: Axes) -> None:
     losses in any run.
     """
     cell, gated = results.cell("contextual_reln"), results.cell("contextual_stages")
-    loss = _at_start(results, cell.get("trajectory", "loss"))
-    initial = loss.isel(time=0, drop=True)
-    style.over_seeds(ax, cell.flow_time, loss / initial, **contextual.RELU)
-    imitated = _at_start(results, cell.get("metrics", "imitation_loss", candidate=RELN))
-    style.over_seeds(ax, cell.flow_time, imitated / initial, **contextual.RELN)
+    loss = draw_relative_loss(ax, cell, contextual.RELU)
+    initial = smallest_scale(cell.get("trajectory", "loss")).isel(time=0, drop=True)
+    imitated = metric(cell, "imitation_loss", candidate=RELN) / initial
+    style.over_seeds(ax, cell.flow_time, imitated, **contextual.RELN)
     theory = relative_loss(gated.get("theory", "loss", solution="pathway_modes"))
     ax.plot(gated.flow_time, theory.mean("seed"), **style.THEORY)
-    gap = _at_start(results, cell.get("metrics", "imitation_gap", candidate=RELN))
+    gap = metric(cell, "imitation_gap", candidate=RELN)
     style.note(ax, f"at most {float(gap.max()):.2f} apart in any run")
     seed = contextual.first_seed(cell)
-    shown, _ = contextual.snapshots(cell, seed, _start(results))
+    shown, _ = contextual.snapshots(cell, seed)
     moments = contextual.nearest_snapshots(shown, SHARES)
     times = cell.trajectory["snapshot_flow_time"].values[moments]
     ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], markersize=5, zorder=4)
     ax.annotate("outputs in c", (times[-1], shown[moments[-1]]), (4, 4), color="0.35",
                 textcoords="offset points")  # fmt: skip
-    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, 1.05))
-    ax.set_xlim(0, style.settling_time(loss / initial, cell.flow_time))
+    ax.set(xlabel=style.FLOW_TIME, ylim=(0, 1.05))
+    ax.set_xlim(0, style.settling_time(loss, cell.flow_time))
     ax.set_title("The gated network passes the same stages")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
     """Distance of outputs from the ReLU network's at equal loss, over the size of the targets, by
-    init scale; the line is a tenth.
+    what the gated network is; the line is a tenth.
     """
     cell = results.cell("contextual_reln")
-    losses = cell.get("trajectory", "loss")
-    errors = cell.get("metrics", "imitation_output_error_curve", candidate=RELN) ** 0.5
-    for scale, props in _scale_styles(errors).items():
-        at = {"init_scale": scale}
-        loss = (losses.sel(at) / losses.sel(at).isel(time=0, drop=True)).mean("seed")
-        error = errors.sel(at).rename(snapshot="time")
-        style.over_seeds(ax, loss.sel(time=error["time"].values), error, **props)
+    loss = relative_loss(cell.get("trajectory", "loss")).mean("seed")
+    for name, (_, props) in READINGS.items():
+        errors = metric(cell, "imitation_output_error_curve", candidate=name) ** 0.5
+        errors = errors.rename(snapshot="time")
+        style.over_seeds(ax, loss.sel(time=errors["time"].values), errors, **props)
     ax.axhline(TENTH, **style.GUIDE)
-    ax.legend(handles=style.scale_handles(_scale_styles(errors)), fontsize=6.5)
-    ax.set(xscale="log", xlim=(1.05, LEAST), ylim=(0, None))
+    handles = [style.handle(label, **props) for label, props in READINGS.values()]
+    ax.legend(handles=handles, fontsize=6.5)
+    ax.set(xscale="log", xlim=(1.05, LEAST), ylim=(0, 1.7 * ax.dataLim.y1))
     ax.set_xlabel("loss over initial loss")
     ax.set_ylabel("relative distance of outputs\nfrom the ReLU network's")
-    most = float(errors.max(["seed", "snapshot"]).min())  # of all runs, as far as the band reaches
-    ax.set_title(f"At most {most:.0%} apart at best")
+    ax.set_title("Showing contexts spoils outputs")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -115,7 +120,6 @@ def panel_c(results: Results, ax: Axes) -> None:
         (relu, contextual.first_seed(relu)),
         (reln, contextual.first_seed(reln)),
         SHARES,
-        _start(results),
     )
     ax.set_title("At equal loss outputs are similar")
 
@@ -136,19 +140,3 @@ def panel_d(results: Results, ax: Axes) -> None:
     axes[0].set_ylabel("singular value")
     axes[1].text(0.03, 0.9, "dark: strong modes", transform=axes[1].transAxes, fontsize=6.5)
     ax.set_title(f"Every pathway is within {off:.0%} of theory")
-
-
-def _start(results: Results) -> float:
-    """The init scale of the gated network that is drawn."""
-    return float(results.cell("contextual_stages").trajectory["init_scale"].min())
-
-
-def _at_start(results: Results, values: xr.DataArray) -> xr.DataArray:
-    """Values of the runs from that init scale."""
-    return values.sel(init_scale=_start(results), method="nearest").drop_vars("init_scale")
-
-
-def _scale_styles(values: xr.DataArray) -> dict[float, dict[str, Any]]:
-    """Lines of init scales, smallest first."""
-    scales = sorted(values["init_scale"].values.tolist())
-    return dict(zip(scales, style.sequential_styles(len(scales)), strict=True))

@@ -5,7 +5,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from neuralrace.extensions.registry import Metric
-from neuralrace.metrics.values import Values
+from neuralrace.metrics.values import Values, matrix_norm
 from neuralrace.results.cells import CellResults
 
 
@@ -24,6 +24,11 @@ from neuralrace.results.cells import CellResults
             "",
             "the same over a single sample, largest of all",
         ),
+        "first_value_without": (
+            "removed",
+            "first singular value of the correlation of all samples without one input, output or "
+            "sample over that with all, largest of all",
+        ),
     },
 )
 def pathway_correlations(cell: CellResults) -> Values:
@@ -39,8 +44,11 @@ def pathway_correlations(cell: CellResults) -> Values:
     samples, or the largest over single samples. Values are NaN if there is no correlation to
     divide by.
 
+    The first singular value is that of the average of y x^T over all samples. A sample is removed
+    as a closed gate removes it, so that the average is still over all.
+
     Source: Jarvis et al., "Make Haste Slowly", assumption 2.1 and appendix A.1, which verify that
-    correlations are mutually diagonalisable, and appendix E, on the residual.
+    correlations are mutually diagonalisable, and appendix E, on the residual and on interlacing.
     """
     network, data = cell.gated, cell.data
     effective = network.wiring(data).effective
@@ -58,7 +66,28 @@ def pathway_correlations(cell: CellResults) -> Values:
         "pathway_commutator": xr.DataArray(commutators, {"pathway": pathways}, ("pathway",)),
         "residual_context_correlation": xr.DataArray(whole),
         "residual_context_correlation_of_one": xr.DataArray(single.max()),
+        "first_value_without": first_value_without(data.x, data.y),
     }
+
+
+def first_value_without(
+    x: Float[np.ndarray, "sample input"], y: Float[np.ndarray, "sample output"]
+) -> xr.DataArray:
+    """First singular value of Y^T X without one input, output or sample, over that with all.
+
+    The largest over what is removed, by its kind, `(removed)`. Without an input or an output it is
+    at most 1 for any matrix, by interlacing (Thompson 1972). Without a sample it is at most 1 if no
+    entry of X and Y is negative, and is 1 if a weak sample is orthogonal to all others in both.
+    """
+    whole = y.T @ x
+    without = {
+        "input": [np.delete(whole, column, axis=1) for column in range(x.shape[1])],
+        "output": [np.delete(whole, row, axis=0) for row in range(y.shape[1])],
+        "sample": whole - y[:, :, None] * x[:, None, :],
+    }
+    first = [matrix_norm(np.stack(list(matrices)), 2).max() for matrices in without.values()]
+    ratios = np.array(first) / matrix_norm(whole, 2)
+    return xr.DataArray(ratios, {"removed": list(without)}, ("removed",))
 
 
 def commutator(
