@@ -1,0 +1,123 @@
+"""The best gates: of all tables on a few inputs, and by descent beside those of ReLU networks."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import rankdata
+
+from neuralrace.datasets.random_streams import generator
+from neuralrace.extensions.registry import Metric
+from neuralrace.metrics.gates.gating_loss import sampled
+from neuralrace.metrics.receptive_fields.receptive_fields import weights_on_ring
+from neuralrace.metrics.values import Values, per_run
+from neuralrace.networks.gates.half_space import half_spaces
+from neuralrace.results.cells import CellResults
+from neuralrace.theory.best_gates import all_tables, descended_directions
+from neuralrace.theory.gating_loss import gating_losses, off_block_shares
+
+KINDS = ("any", "half-spaces", "tilings")
+"""Tables of which the best is taken."""
+NORMALS = 2000
+"""Random normals, which find all half-spaces of a few inputs."""
+SOURCES = (
+    "random half-spaces",
+    "descended half-spaces",
+    "random tiling",
+    "descended tiling",
+    "trained",
+)
+
+
+@Metric(
+    requires="gated mean_readout unit_pathways fresh_samples one_output few_gate_tables",
+    variables={
+        "table_excess": ("gates_from", "least loss of a table above that of any function"),
+        "table_diagonality": ("gates_from", "squared precision entries that couple units"),
+        "diagonality_correlation": ("", "rank correlation of that share and loss, full rank"),
+        "directions_correlation": ("", "rank correlation of loss and directions of gated inputs"),
+    },
+)
+def gate_tables(cell: CellResults) -> Values:
+    """Losses of all tables of gates on the distinct inputs of a fixed sample, with optimal weights.
+
+    The sample, one for each seed, is the distribution: nothing is estimated. Tables are those with
+    the least loss of all, of half-spaces, and of tilings (one gate open on each input). Spearman
+    correlations are over all tables, of `diagonality_correlation` over those whose second moment
+    has an inverse.
+
+    Source: notes on localisation, eqs. 14 to 16 and what follows eq. 15.
+    """
+    seeds, rows = cell.trajectory["seed"], []
+    units = cell.gated.gates.count(cell.spec.dataset)
+    for seed in map(int, seeds.values):
+        data = sampled(cell.spec, seed)
+        points, which, counts = np.unique(data.x, axis=0, return_inverse=True, return_counts=True)
+        target = np.bincount(which.ravel(), data.y[:, 0]) / counts
+        gates, excess, share, rank = all_tables(points, counts / len(data.x), target, units)
+        normals = generator(0, "half-spaces").normal(size=(NORMALS, points.shape[1]))
+        sides = np.unique(half_spaces(points, normals), axis=0)
+        half = (gates[:, :, None] == sides).all(axis=-1).any(axis=-1).all(axis=-1)
+        tilings = (gates.sum(axis=1) == 1).all(axis=1)
+        best = [np.where(kind, excess, np.inf).argmin() for kind in (True, half, tilings)]
+        full = rank == points.shape[1] * units
+        correlations = _correlation(excess[full], share[full]), _correlation(excess, rank)
+        rows.append((excess[best], share[best], *correlations))
+    excess, share, *correlations = map(np.array, zip(*rows, strict=True))
+    by_kind = seeds.expand_dims(gates_from=list(KINDS), axis=1)
+    names = "diagonality_correlation", "directions_correlation"
+    return {
+        "table_excess": by_kind.copy(data=excess),
+        "table_diagonality": by_kind.copy(data=share),
+    } | {name: seeds.copy(data=each) for name, each in zip(names, correlations, strict=True)}
+
+
+@Metric(
+    requires="layered relu one_hidden mean_readout squared_error fresh_samples one_output",
+    observables="weights",
+    variables={
+        "descended_loss": ("gates_from", "loss of the least-squares weights on fresh samples"),
+        "descended_diagonality": (
+            "gates_from",
+            "squared entries of the precision that couple units",
+        ),
+    },
+)
+def gate_descent(cell: CellResults) -> Values:
+    """Least loss of gates before and after descent on the gates, and of those of a ReLU network.
+
+    Half-spaces, and the tiling by as many directions, start from the same random directions for
+    each seed, and descend on its own fixed sample. Gates are binary again where losses are taken,
+    which have the normalisation of training. Those of diverged networks are NaN.
+
+    Source: notes on localisation, eqs. 12 to 17 and what follows eq. 15.
+    """
+    end = weights_on_ring(cell)[0][:, :, -1]
+    values = np.full((2, *end.shape[:2], len(SOURCES)), np.nan)
+    for place, seed in enumerate(map(int, cell.trajectory["seed"].values)):
+        data, fresh = (sampled(cell.spec, offset) for offset in (seed, seed + end.shape[1]))
+        y, fresh_y = data.y[:, 0], fresh.y[:, 0]
+        random = generator(seed, "half-spaces").normal(size=end.shape[2:])
+        random /= np.linalg.norm(random, axis=1, keepdims=True)
+        half, tiling = (descended_directions(data.x, y, random, tiled) for tiled in (False, True))
+        for scale, trained in enumerate(end[:, place]):
+            for number, directions in enumerate((random, half, random, tiling, trained)):
+                if np.isfinite(directions).all():
+                    rule = _tiles if "tiling" in SOURCES[number] else half_spaces
+                    gates, fresh_gates = (rule(each.x, directions) for each in (data, fresh))
+                    losses = gating_losses(data.x, y, gates, fresh.x, fresh_y, fresh_gates)
+                    share = off_block_shares(losses.second, losses.modes)[1]
+                    values[:, scale, place, number] = losses.fresh, share
+    loss, share = (per_run(cell, each, gates_from=list(SOURCES)) for each in values)
+    loss *= cell.spec.training.loss.factor(len(cell.data.x))
+    return {"descended_loss": loss, "descended_diagonality": share}
+
+
+def _tiles(
+    x: Float[np.ndarray, "sample input"], directions: Float[np.ndarray, "unit input"]
+) -> Float[np.ndarray, "unit sample"]:
+    """1 for the direction with the largest overlap with a sample."""
+    return np.eye(len(directions))[:, (directions @ x.T).argmax(axis=0)]
+
+
+def _correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """Spearman's rank correlation."""
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
