@@ -1,9 +1,12 @@
 """The best gates: of all tables on a few inputs, and by descent beside those of ReLU networks."""
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import rankdata
 
+from neuralrace.datasets import Data
 from neuralrace.datasets.random_streams import generator
 from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.gates.gating_loss import sampled
@@ -14,6 +17,10 @@ from neuralrace.results.cells import CellResults
 from neuralrace.theory.best_gates import all_tables, descended_directions
 from neuralrace.theory.gating_loss import gating_losses, off_block_shares
 
+Directions = Float[np.ndarray, "unit input"]
+Rule = Callable[[Float[np.ndarray, "sample input"], Directions], Float[np.ndarray, "unit sample"]]
+DRAWS = 40
+"""Random half-spaces of which one descends."""
 KINDS = ("any", "half-spaces", "tilings")
 """Tables of which the best is taken."""
 NORMALS = 2000
@@ -75,10 +82,9 @@ def gate_tables(cell: CellResults) -> Values:
     observables="weights",
     variables={
         "descended_loss": ("gates_from", "loss of the least-squares weights on fresh samples"),
-        "descended_diagonality": (
-            "gates_from",
-            "squared entries of the precision that couple units",
-        ),
+        "descended_diagonality": ("gates_from", "squared precision entries that couple units"),
+        "random_moment_correlation": ("", "rank correlation of loss and coupling, random gates"),
+        "random_precision_correlation": ("", "the same for coupling in the inverse moment"),
     },
 )
 def gate_descent(cell: CellResults) -> Values:
@@ -88,31 +94,49 @@ def gate_descent(cell: CellResults) -> Values:
     each seed, and descend on its own fixed sample. Gates are binary again where losses are taken,
     which have the normalisation of training. Those of diverged networks are NaN.
 
+    Spearman correlations are over random half-spaces, of the loss and the share of the squared
+    entries that couple units, in the second moment of gated inputs and in its inverse.
+
     Source: notes on localisation, eqs. 12 to 17 and what follows eq. 15.
     """
-    end = weights_on_ring(cell)[0][:, :, -1]
-    values = np.full((2, *end.shape[:2], len(SOURCES)), np.nan)
-    for place, seed in enumerate(map(int, cell.trajectory["seed"].values)):
-        data, fresh = (sampled(cell.spec, offset) for offset in (seed, seed + end.shape[1]))
-        y, fresh_y = data.y[:, 0], fresh.y[:, 0]
-        random = generator(seed, "half-spaces").normal(size=end.shape[2:])
-        random /= np.linalg.norm(random, axis=1, keepdims=True)
-        half, tiling = (descended_directions(data.x, y, random, tiled) for tiled in (False, True))
+    end, seeds = weights_on_ring(cell)[0][:, :, -1], cell.trajectory["seed"]
+    values, correlations = np.full((3, *end.shape[:2], len(SOURCES)), np.nan), []
+    for place, seed in enumerate(map(int, seeds.values)):
+        data, fresh = (sampled(cell.spec, offset) for offset in (seed, seed + len(seeds)))
+        drawn = generator(seed, "half-spaces").normal(size=(DRAWS, *end.shape[2:]))
+        loss, *shares = np.transpose([_measured(half_spaces, each, data, fresh) for each in drawn])
+        correlations.append([_correlation(loss, share) for share in shares])
+        start = drawn[0] / np.linalg.norm(drawn[0], axis=1, keepdims=True)
+        half, tiling = (
+            descended_directions(data.x, data.y[:, 0], start, tiled) for tiled in (False, True)
+        )
         for scale, trained in enumerate(end[:, place]):
-            for number, directions in enumerate((random, half, random, tiling, trained)):
+            for number, directions in enumerate((start, half, start, tiling, trained)):
                 if np.isfinite(directions).all():
                     rule = _tiles if "tiling" in SOURCES[number] else half_spaces
-                    gates, fresh_gates = (rule(each.x, directions) for each in (data, fresh))
-                    losses = gating_losses(data.x, y, gates, fresh.x, fresh_y, fresh_gates)
-                    share = off_block_shares(losses.second, losses.modes)[1]
-                    values[:, scale, place, number] = losses.fresh, share
-    loss, share = (per_run(cell, each, gates_from=list(SOURCES)) for each in values)
+                    values[:, scale, place, number] = _measured(rule, directions, data, fresh)
+    loss, _, share = (per_run(cell, each, gates_from=list(SOURCES)) for each in values)
     loss *= cell.spec.training.loss.factor(len(cell.data.x))
-    return {"descended_loss": loss, "descended_diagonality": share}
+    moment, precision = (seeds.copy(data=each) for each in np.transpose(correlations))
+    return {
+        "descended_loss": loss,
+        "descended_diagonality": share,
+        "random_moment_correlation": moment,
+        "random_precision_correlation": precision,
+    }
+
+
+def _measured(
+    rule: Rule, directions: Directions, data: Data, fresh: Data
+) -> tuple[float, float, float]:
+    """Loss on fresh samples, and shares that couple units in the second moment and its inverse."""
+    gates, fresh_gates = (rule(each.x, directions) for each in (data, fresh))
+    losses = gating_losses(data.x, data.y[:, 0], gates, fresh.x, fresh.y[:, 0], fresh_gates)
+    return losses.fresh, *off_block_shares(losses.second, losses.modes)
 
 
 def _tiles(
-    x: Float[np.ndarray, "sample input"], directions: Float[np.ndarray, "unit input"]
+    x: Float[np.ndarray, "sample input"], directions: Directions
 ) -> Float[np.ndarray, "unit sample"]:
     """1 for the direction with the largest overlap with a sample."""
     return np.eye(len(directions))[:, (directions @ x.T).argmax(axis=0)]

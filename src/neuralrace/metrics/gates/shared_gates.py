@@ -22,6 +22,7 @@ REFRESHES = (1, 5, 10)
     variables={
         "shared_gates_error": ("refreshes", "distance of weights by frequency from simulation"),
         "shifted_relu_error": ("", "the same for a ReLU network of shifted units"),
+        "relu_error": ("", "the same for the ReLU network from the weights of the cell"),
         "shared_gates_uneven": ("", "growth of differences between units with shared gates"),
         "relu_uneven": ("", "growth of differences between units of the ReLU network"),
     },
@@ -35,7 +36,7 @@ def shared_gates(cell: CellResults) -> Values:
     all times. Distances are relative Frobenius norms at the end: 0 for perfect agreement.
 
     If receptive fields start as shifts of their mean, these are the gates of a ReLU network. The
-    solution, refreshed at every step, is compared with its descent.
+    solution, refreshed at every step, is compared with its descent; also from unrelated fields.
 
     Differences between units are what is left of receptive fields without their mean, for sites
     relative to the unit; their growth is the norm at the end over that at the start.
@@ -63,13 +64,14 @@ def shared_gates(cell: CellResults) -> Values:
     shared, relu = (simulated(start, every, every > 1) for every in (steps // REFRESHES[-1], 1))
     errors = [relative_distance(solved(start, refreshes), shared) for refreshes in REFRESHES]
     shifts = shared_normals(start)
-    shifted_error = relative_distance(solved(shifts, steps), simulated(shifts, 1, False))
+    shifted_relu = simulated(shifts, 1, False)
     before, *after = (
         np.linalg.norm(w - shared_normals(w), axis=(-2, -1)) for w in (start, shared, relu)
     )
     return {
         "shared_gates_error": per_run(cell, np.stack(errors, axis=-1), refreshes=REFRESHES),
-        "shifted_relu_error": per_run(cell, shifted_error),
+        "shifted_relu_error": per_run(cell, relative_distance(solved(shifts, steps), shifted_relu)),
+        "relu_error": per_run(cell, relative_distance(solved(start, steps), relu)),
         "shared_gates_uneven": per_run(cell, after[0] / before),
         "relu_uneven": per_run(cell, after[1] / before),
     }
