@@ -2,9 +2,9 @@ r"""The best gates that were found overlap, and gates that change have one Fouri
 
 Half-spaces and tilings descend on the least-squares loss of eq. 12 from the same random directions:
 four pathways on a ring of 16, correlation lengths 2 and 1. Where gates are as few as two pathways
-on three spins, all 32,896 tables were tried: the best overlap, and the best tiling has ten times
-their excess loss. Gates of ReLU networks couple pathways less, and lose more. On the right, the
-gate of each unit is the half-space of the mean receptive field, moved to the unit, and changes
+on three spins, all 32,896 tables were tried: the best overlap, and the best tiling has about ten
+times their excess loss. Gates of ReLU networks couple pathways less, and lose more. On the right,
+the gate of each unit is the half-space of the mean receptive field, moved to the unit, and changes
 during training: equations by frequency of the joint shift are compared with descent on samples. A
 ReLU network of shifted units is such a network. Eight runs each; the notes have no such figures.
 """
