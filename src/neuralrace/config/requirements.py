@@ -352,13 +352,13 @@ def few_gate_tables(ensemble: "Ensemble") -> UserError | None:
 
 @requirement
 def units_divide_inputs(ensemble: "Ensemble") -> UserError | None:
-    """Hidden units that lie evenly on the ring of inputs."""
+    """Several hidden units that lie evenly on the ring of inputs."""
     units, inputs = ensemble.network.hidden[0], ensemble.dataset.sizes.inputs
     return _unless(
-        inputs % units == 0,
+        units > 1 and inputs % units == 0,
         "network.hidden",
         ensemble.network.hidden,
-        f"use a number of units that divides the {inputs} inputs",
+        f"use several units, of a number that divides the {inputs} inputs",
     )
 
 

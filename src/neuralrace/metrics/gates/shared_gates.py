@@ -12,7 +12,8 @@ from neuralrace.theory.ring import Weights, shared_normals, shifted_descent
 SAMPLES = 200
 """Number of samples that are moved to the places of all units."""
 REFRESHES = (1, 5, 10)
-"""Numbers of refreshes of the solution; the simulation has the last one."""
+"""Numbers of refreshes of the solution; the simulation has the last one, of which they are
+divisors."""
 
 
 @Metric(
@@ -49,7 +50,8 @@ def shared_gates(cell: CellResults) -> Values:
     chosen = np.linspace(0, len(data.x), min(SAMPLES, len(data.x)), endpoint=False, dtype=int)
     x, y = data.x[chosen], data.y[chosen, 0]
     moved = np.concatenate([np.roll(x, site, axis=1) for site in range(0, inputs, inputs // units)])
-    rate, steps = training.flow_step(len(data.x)), training.steps
+    rate = training.flow_step(len(data.x))
+    steps = max(training.steps // REFRESHES[-1], 1) * REFRESHES[-1]
 
     def simulated(start: Weights, every: int, shared: bool) -> Weights:
         end, normals = np.array([steps]), shared_normals if shared else None
@@ -61,7 +63,7 @@ def shared_gates(cell: CellResults) -> Values:
         ends = [shifted_descent(refreshes, steps // refreshes, rate, w, x, y) for w in each]
         return np.reshape(ends, start.shape)
 
-    shared, relu = (simulated(start, every, every > 1) for every in (steps // REFRESHES[-1], 1))
+    shared, relu = simulated(start, steps // REFRESHES[-1], True), simulated(start, 1, False)
     errors = [relative_distance(solved(start, refreshes), shared) for refreshes in REFRESHES]
     shifts = shared_normals(start)
     shifted_relu = simulated(shifts, 1, False)
