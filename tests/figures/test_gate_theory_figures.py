@@ -7,6 +7,7 @@ from drawn_panels import drawn, means, points
 from neuralrace.errors import UserError
 from neuralrace.figures import frozen_gates, receptive_fields
 from neuralrace.figures.localization import (
+    best_gates,
     closed_forms,
     evolving,
     fourier,
@@ -166,6 +167,23 @@ def test_refreshed_gates_are_drawn_by_interval_and_number(results_of):
     assert y == pytest.approx(means(cells[0], "refresh_error")[-1])
     assert x == pytest.approx(float(cells[0].metrics["refresh_interval"].min()))
     assert end[1] / y == pytest.approx(end[0] / x)
+
+
+def test_searched_gates_and_errors_by_frequency_are_drawn_run_by_run(results_of):
+    results = results_of("localization/best_gates")
+    metrics = results.cells("few_units")[0].metrics.isel(init_scale=0)
+    (losses,), (errors,) = (
+        drawn(panel, results) for panel in (best_gates.panel_a, best_gates.panel_b)
+    )
+    for line, source in zip(losses.lines, metrics["gates_from"].values, strict=True):
+        at = metrics.sel(gates_from=source)
+        np.testing.assert_allclose(line.get_xdata(), at["descended_diagonality"])
+        np.testing.assert_allclose(line.get_ydata(), at["descended_loss"])
+    rows = [metrics["shared_gates_error"].sel(refreshes=n) for n in (1, 5, 10)]
+    rows += [metrics["shifted_relu_error"], metrics["relu_error"]]
+    for row, (line, expected) in enumerate(zip(errors.lines, rows, strict=True)):
+        np.testing.assert_allclose(line.get_xdata(), expected)
+        assert set(line.get_ydata()) == {row}
 
 
 def test_equation_7_as_printed_ends_at_the_metric(results_of):

@@ -156,6 +156,20 @@ def test_descent_keeps_gates_for_the_requested_number_of_steps(seed, every, unit
         w = w + 0.5 * np.einsum("n,kn,ni->ki", y - outputs, on, x) / (units * len(x))
 
 
+def test_other_normals_set_the_gates_at_every_refresh():
+    start, x, y = problem(3, 4, 20)
+    path, w = (
+        relinearised_descent(np.arange(7), 0.5, 3, start, x, y, lambda w: -w[..., ::-1, :]),
+        start,
+    )
+    for n, recorded in enumerate(path):
+        np.testing.assert_allclose(recorded, w, rtol=0, atol=1e-12)
+        if n % 3 == 0:
+            on = w[::-1] @ x.T < 0
+        outputs = np.einsum("kn,ki,ni->n", on, w, x) / 3
+        w = w + 0.5 * np.einsum("n,kn,ni->ki", y - outputs, on, x) / (3 * len(x))
+
+
 def test_flow_is_the_limit_of_descent_with_the_same_refreshes():
     """Steps are so small that descent and flow have the same gates at every refresh."""
     start, x, y = problem()

@@ -2,12 +2,17 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import circulant, expm
 
 from neuralrace.theory.frozen_gates import FrozenGates
-from neuralrace.theory.ring import circulant_violation, joint_blocks
+from neuralrace.theory.ring import (
+    circulant_violation,
+    joint_blocks,
+    shared_normals,
+    shifted_descent,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 rings = st.sampled_from([(1, 4), (2, 6), (3, 6), (4, 4), (5, 5), (6, 6)])
@@ -146,6 +151,44 @@ def test_second_moments_of_one_unit_are_circulant_and_of_two_are_not():
     assert circulant_violation(a[0, :, 1]) > 0.05
 
 
+@given(seeds, rings)
+def test_shared_gates_shift_with_their_inputs(seed, ring):
+    """They are those of the mean field, and of a ReLU network whose fields are shifts."""
+    weights = np.random.default_rng(seed).normal(size=(2, *ring))
+    normals = shared_normals(weights)
+    np.testing.assert_allclose(joint_shift(normals, 1), normals)
+    np.testing.assert_allclose(shared_normals(normals), normals)
+    np.testing.assert_allclose(shared_normals(joint_shift(weights, 2)), normals)
+    averaged = np.mean([joint_shift(weights, n) for n in range(ring[0])], axis=0)
+    np.testing.assert_allclose(normals, averaged, atol=1e-14)
+
+
+@settings(max_examples=15)
+@given(seeds, rings, st.integers(1, 4), st.integers(1, 5))
+def test_changing_gates_by_frequency_are_descent_sample_by_sample(seed, ring, refreshes, every):
+    """Descent on every sample at the places of all units, without any basis or second moment."""
+    units, inputs = ring
+    rng = np.random.default_rng(seed)
+    x, y, start = rng.normal(size=(4, inputs)), rng.normal(size=4), rng.normal(size=ring)
+    found = shifted_descent(refreshes, every, 0.3, start, x, y)
+    weights, stride = start, inputs // units
+    for _ in range(refreshes):
+        field = np.mean([np.roll(w, -k * stride) for k, w in enumerate(weights)], axis=0)
+        gate_of = [np.roll(field, k * stride) for k in range(units)]
+        for _ in range(every):
+            step = np.zeros_like(weights)
+            for sample, target in zip(x, y, strict=True):
+                for place in range(units):
+                    moved = np.roll(sample, place * stride)
+                    gate = np.array([normal @ moved > 0 for normal in gate_of])
+                    error = target - (gate * (weights @ moved)).mean()
+                    step += error * np.outer(gate, moved) / units / (len(x) * units)
+            weights = weights + 0.3 * step
+    np.testing.assert_allclose(found, weights, rtol=0, atol=1e-10)
+
+
 def test_units_off_the_ring_are_refused():
+    with pytest.raises(ValueError, match="4 units cannot lie evenly on a ring of 6 inputs"):
+        shared_normals(np.ones((4, 6)))
     with pytest.raises(ValueError, match="4 units cannot lie evenly on a ring of 6 inputs"):
         joint_blocks(random_moments(0, 4, 6))

@@ -38,6 +38,8 @@ FEW_SAMPLES = 1000
 """Most samples that planning opens gates on; with more, training checks at its start."""
 MOST_PATTERNED = 12
 """Most samples whose gate patterns can be tried one by one."""
+MOST_TABLED = 16
+"""Most gates, of all pathways on all distinct inputs, whose tables can be tried one by one."""
 MOST_ROWS = 2000
 """Most rows of a tangent kernel, of which each run needs all eigenvectors: seconds."""
 WHITE = 1e-6
@@ -337,6 +339,27 @@ def sees_all_inputs(ensemble: "Ensemble") -> UserError | None:
         return None
     problem = "some pathways do not see all inputs"
     return UserError(problem, key="network.gates", remedy="use gates that do")
+
+
+@data_requirement
+def few_gate_tables(ensemble: "Ensemble") -> UserError | None:
+    """So few pathways and distinct inputs that all tables of gates can be tried."""
+    inputs = len(np.unique(ensemble.dataset.load().x, axis=0))
+    gates = ensemble.network.gates.count(ensemble.dataset) * inputs
+    problem = f"has {inputs} distinct inputs; all gates on them have 2^{gates} tables, too many"
+    return _dataset(ensemble, gates <= MOST_TABLED, "use fewer inputs, of two values each", problem)
+
+
+@requirement
+def units_divide_inputs(ensemble: "Ensemble") -> UserError | None:
+    """Several hidden units that lie evenly on the ring of inputs."""
+    units, inputs = ensemble.network.hidden[0], ensemble.dataset.sizes.inputs
+    return _unless(
+        units > 1 and inputs % units == 0,
+        "network.hidden",
+        ensemble.network.hidden,
+        f"use several units, of a number that divides the {inputs} inputs",
+    )
 
 
 @requirement

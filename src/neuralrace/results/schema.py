@@ -46,7 +46,7 @@ COORDINATES: dict[str, str] = {
     "pathway": "pathway of a gated network, as its gating scheme lists them, or of a graph",
     "pathway_mode": "singular value of a pathway's map, largest first",
     "candidate": "gated network that may stand for a ReLU network",
-    "gates_from": "what frozen gates are those of: the network at its start or end, or a candidate",
+    "gates_from": "source of the gates: the network at its start or end, a candidate, or a search",
     "refreshes": "refreshes of gates in the time of training",
     "equation": "equation of the notes",
     "moment": "second moment of gated inputs, and whose eigenvectors it is seen in",

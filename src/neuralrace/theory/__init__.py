@@ -10,8 +10,8 @@ Solutions for a cell are in `solutions`, rectified linear networks in `reln`; si
   `pathway_modes` (joint learning), `contextual` (closed form), `zero_shot` (errors of
   untrained pairs), `ridge` (baseline).
 - XoR in ReLU networks: `xor`, `xor_margin`. Patterns of ReLU gates: `gate_patterns`.
-- Receptive fields: `frozen_gates`, `refreshed_gates`, `gating_loss`, `half_spaces`, `ring`,
-  `mean_field`, `printed_equations` (equations of the notes that do not hold).
+- Receptive fields: `frozen_gates`, `refreshed_gates`, `gating_loss`, `best_gates`, `half_spaces`,
+  `ring`, `mean_field`, `printed_equations` (equations of the notes that do not hold).
 - Any network, linearised in its weights: `tangent_kernel` (baseline). Layered networks with any
   activation: `layered`.
 - Numerical integration for all of them: `integration`.

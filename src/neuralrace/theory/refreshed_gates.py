@@ -78,11 +78,12 @@ def relinearised_descent(
     start: Float[np.ndarray, "*runs unit input"],
     x: Float[np.ndarray, "sample input"],
     y: Float[np.ndarray, " sample"],
+    normals: Callable[[Weights], Weights] | None = None,
 ) -> Float[np.ndarray, "*runs time unit input"]:
     """Full-batch gradient descent with gates refreshed every few steps.
 
-    With `every` = 1 this is gradient descent of the ReLU network. A step size that is too large
-    returns infinite or NaN weights and raises no error.
+    With `every` = 1 and without `normals` this is gradient descent of the ReLU network. A step size
+    that is too large returns infinite or NaN weights and raises no error.
 
     Args:
         step: numbers of steps at which to record, non-decreasing, from 0.
@@ -91,6 +92,8 @@ def relinearised_descent(
         start: initial weights.
         x: inputs, a sample per row.
         y: targets.
+        normals: the normals of the half-spaces on which gates are open, as a function of the
+            weights; the weights themselves if absent.
 
     Returns:
         The weights after those numbers of steps.
@@ -103,6 +106,8 @@ def relinearised_descent(
     samples = _blocks(x, y)
 
     def advance(weights: Weights, gates: Gates | None, gap: int) -> tuple[Weights, Gates | None]:
+        if gates is None and normals is not None:
+            gates = [(normals(weights) @ x.T > 0).astype(float) for x, _ in samples]
         for _ in range(gap):
             velocity, gates = _velocity(weights, gates, samples)
             weights = weights + learning_rate * velocity

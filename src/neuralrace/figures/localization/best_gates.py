@@ -1,0 +1,94 @@
+r"""The best gates that were found overlap, and gates that change have one Fourier basis.
+
+Half-spaces and tilings descend on the least-squares loss of eq. 12 from the same random directions:
+four pathways on a ring of 16, correlation lengths 2 and 1. Where gates are as few as two pathways
+on three spins, all 32,896 tables were tried: the best overlap, and the best tiling has about ten
+times their excess loss. Gates of ReLU networks couple pathways less, and lose more. On the right,
+the gate of each unit is the half-space of the mean receptive field, moved to the unit, and changes
+during training: equations by frequency of the joint shift are compared with descent on samples. A
+ReLU network of shifted units is such a network. Eight runs each; the notes have no such figures.
+"""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+from neuralrace.extensions.registry import Figure
+from neuralrace.figures import style
+from neuralrace.figures.sweeps import metric
+from neuralrace.results.cells import CellResults, Results
+
+RUN: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4, "alpha": 0.7}
+GATED: dict[str, Any] = RUN | {"color": style.COLOURS["gated"]}
+RELU: dict[str, Any] = RUN | {"color": style.COLOURS["relu"]}
+GATES: dict[str, tuple[str, dict[str, Any]]] = {
+    "random half-spaces": ("half-spaces,\nrandom", GATED | {"fillstyle": "none"}),
+    "descended half-spaces": ("half-spaces,\ndescended", GATED),
+    "random tiling": ("tilings,\nrandom", GATED | {"marker": "s", "fillstyle": "none"}),
+    "descended tiling": ("tilings,\ndescended", GATED | {"marker": "s"}),
+    "trained": ("ReLU,\nat the end", RELU | {"marker": "*", "markersize": 7}),
+}
+"""Names and markers by the source of the gates."""
+ROWS: dict[str, tuple[str, int | None, dict[str, Any]]] = {
+    "gates of the start": ("shared_gates_error", 1, GATED),
+    "gates refreshed\nhalf as often": ("shared_gates_error", 5, GATED),
+    "gates refreshed\nas simulated": ("shared_gates_error", 10, GATED),
+    "ReLU network,\nshifted units": ("shifted_relu_error", None, RELU),
+    "ReLU network,\nunrelated units": ("relu_error", None, RELU),
+}
+"""Metric, number of refreshes and colour by the name of a row."""
+
+
+@Figure(
+    layout="ab",
+    height=2.8,
+    cf={"a": "sec. 3.3", "b": "sec. 5"},
+    reads={
+        "few_units": {
+            "metrics": "descended_loss descended_diagonality relu_error shared_gates_error "
+            "shifted_relu_error",
+        },
+    },
+)
+def legend(results: Results) -> style.Handles:
+    """None: points and rows are labelled."""
+    return []
+
+
+def panel_a(results: Results, ax: Axes) -> None:
+    """Loss on fresh samples by the share of the squared precision that couples pathways.
+
+    Small markers are runs, and the labels stand at their means.
+    """
+    cell = _cell(results)
+    for source, (name, props) in GATES.items():
+        share = metric(cell, "descended_diagonality", gates_from=source)
+        loss = metric(cell, "descended_loss", gates_from=source)
+        ax.plot(share, loss, **props)
+        at = float(share.max()), float(loss.mean())
+        look = {"color": props["color"], "fontsize": 6.5, "va": "center"}
+        ax.annotate(name, at, (6, 0), textcoords="offset points", **look)
+    ax.set(xlabel="precision between pathways (0: diagonal)", ylabel="loss on fresh samples")
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.set_xlim(-0.02, 0.52)
+    ax.set_title("The best gates found overlap")
+
+
+def panel_b(results: Results, ax: Axes) -> None:
+    """Distance of the weights at the end from those of the simulation, over their norm.
+
+    Dots are single runs.
+    """
+    ax.set_title("One basis solves changing gates")
+    ax = style.named_rows(ax, ROWS)
+    ax.set(xscale="log", xlim=(1e-16, 10), xlabel="distance from simulated weights")
+    for row, (name, refreshes, props) in enumerate(ROWS.values()):
+        errors = metric(_cell(results), name)
+        errors = errors if refreshes is None else errors.sel(refreshes=refreshes)
+        ax.plot(errors, [row] * errors.size, **props)
+
+
+def _cell(results: Results) -> CellResults:
+    (cell,) = results.cells("few_units")
+    return cell
