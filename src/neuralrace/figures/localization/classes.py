@@ -10,9 +10,9 @@ if it is localised), from the cycles of its dominant frequency in that window, a
 it is to itself further on. All of it is for units that are averaged: with a trained readout ReLU
 networks fit better, and do not localise.
 
-Where the offset :math:`b_2` of eq. 1 is trained, there are sixteen runs, and all parameters have one
-learning rate, except that of sigmoid units, at which :math:`b_2` would diverge: it has a fortieth. At
-1/2 no ReLU output reaches the targets of 0.
+Where the offset :math:`b_2` of eq. 1 is trained, there are sixteen runs, and all parameters have
+one learning rate, except that of sigmoid units, at which :math:`b_2` would diverge: it has a
+fortieth. At 1/2 no output of ReLU units reaches the targets of 0.
 """
 
 from collections.abc import Callable, Iterable, Mapping
