@@ -97,6 +97,11 @@ REFUSED = {
     "the rate of an output bias that is not trained": (
         {"network.output_bias": 0.5, "network.output_bias_rate": 0.1}, "network.output_bias_rate",
         "0.1", "is the rate of an output bias that is trained; add output_bias: trained"),
+    "a rate of zero for an output bias": (
+        {"network.output_bias": "trained", "network.output_bias_rate": 0.0},
+        "network.output_bias_rate", "0.0", "greater than 0"),
+    "an infinite output bias": (
+        {"network.output_bias": float("inf")}, "network.output_bias", "inf", "finite number"),
     "boolean for a number": ({"seeds": True}, "seeds", "True", "a whole number$"),
     "whole number with a point": ({"seeds": 10.0}, "seeds", "10.0", "number; write 10$"),
     "fraction for a count": ({"seeds": 2.5}, "seeds", "2.5", "a whole number"),

@@ -1,7 +1,7 @@
 """Images by domain: transformations in input domains, permuted classes in output domains."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -116,6 +116,35 @@ class ImageDomains(PixelDomains):
         fitted = {name: arrays[name].astype(weights.dtype) for name in self.fitted}
         return self.features.of(fitted, self.transformed(arrays["taps"], weights, pixels))
 
+    def of_batches(
+        self, domain: int, pixels: np.ndarray, labels: np.ndarray
+    ) -> Iterator[tuple[Float[np.ndarray, "image input"], Float[np.ndarray, "image class"]]]:
+        """Inputs of images in one input domain, and their one-hot classes, batch by batch.
+
+        Args:
+            domain: number of the input domain, from 0.
+            pixels: raw pixels (image, pixel).
+            labels: class of each image.
+
+        Yields:
+            Inputs in double precision, and classes in their original order.
+        """
+        import jax
+
+        one = slice(domain, domain + 1)
+        arrays = self.fitted | {"taps": self.taps[one], "tap_weights": self.tap_weights[one]}
+        for batch, classes in batches(pixels, labels):
+            with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+                inputs = np.asarray(self._compiled_inputs(arrays, batch)[0])
+            yield inputs, classes  # outside, as callers have a precision of their own
+
+    @cached_property
+    def _compiled_inputs(self) -> Callable[[Mapping[str, Any], Any], Any]:
+        """`network_inputs`, compiled once for arrays of equal shapes."""
+        import jax
+
+        return jax.jit(self.network_inputs)
+
     def in_memory(self) -> Domains:
         """Inputs of the training images and one-hot targets, in every domain.
 
@@ -131,10 +160,9 @@ class ImageDomains(PixelDomains):
         inputs = np.empty((self.count, self.items, self.inputs))
         with jax.enable_x64(True), jax.default_matmul_precision("highest"):
             arrays = {name: jnp.asarray(value) for name, value in self.arrays().items()}
-            network_inputs = jax.jit(self.network_inputs)
             first = 0
             for pixels, _ in batches(self.images.pixels, self.images.labels):
-                inputs[:, first : first + len(pixels)] = network_inputs(arrays, jnp.asarray(pixels))
+                inputs[:, first : first + len(pixels)] = self._compiled_inputs(arrays, pixels)
                 first += len(pixels)
         classes = self.class_order[:, self.images.labels]
         return Domains(inputs=inputs, targets=np.eye(self.outputs)[classes])
@@ -158,27 +186,12 @@ class ImageDomains(PixelDomains):
 
     def _sum(self, moments: Moments, pixels: np.ndarray, labels: np.ndarray) -> None:
         """Fills in moments as averages over images, in double precision."""
-        import jax
-        import jax.numpy as jnp
-
-        with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-            fitted = {name: jnp.asarray(value) for name, value in self.fitted.items()}
-
-            @jax.jit
-            def sums(taps: Any, weights: Any, pixels: Any, classes: Any) -> tuple[Any, Any]:
-                arrays = fitted | {"taps": taps, "tap_weights": weights}
-                x = self.network_inputs(arrays, pixels)[0]
-                return x.T @ x, classes.T @ x
-
-            for domain in range(self.count):
-                one = slice(domain, domain + 1)
-                taps, weights = jnp.asarray(self.taps[one]), jnp.asarray(self.tap_weights[one])
-                xx, yx = 0.0, 0.0
-                for batch, classes in batches(pixels, labels):
-                    terms = sums(taps, weights, jnp.asarray(batch), jnp.asarray(classes))
-                    xx, yx = xx + terms[0], yx + terms[1]
-                moments.sigma_xx[domain] = np.asarray(xx) / len(pixels)
-                moments.sigma_yx[domain] = np.asarray(yx) / len(pixels)
+        for domain in range(self.count):
+            xx, yx = 0.0, 0.0
+            for x, classes in self.of_batches(domain, pixels, labels):
+                xx, yx = xx + x.T @ x, yx + classes.T @ x
+            moments.sigma_xx[domain] = xx / len(pixels)
+            moments.sigma_yx[domain] = yx / len(pixels)
 
 
 class ImageDomainDataset(DomainDataset, ABC):

@@ -93,7 +93,7 @@ class SinglePulse(Dataset):
         import jax  # imported here because configuration must load without JAX
         import jax.numpy as jnp
 
-        def sample(widths: Any, targets: Any, key: Any, count: int) -> tuple[Any, Any]:
+        def sample(widths: Any, targets: Any, levels: Any, key: Any, count: int) -> tuple[Any, Any]:
             class_key, width_key, start_key, complement_key = jax.random.split(key, 4)
             which = jax.random.bernoulli(class_key, shape=(count, 1)).astype(int)
             low, high = jnp.asarray(widths)[which].transpose(2, 0, 1)
@@ -102,9 +102,10 @@ class SinglePulse(Dataset):
             pulse = (jnp.arange(self.inputs)[None] - start) % self.inputs < width
             if self.complement:
                 pulse ^= jax.random.bernoulli(complement_key, shape=(count, 1))
-            return self._supported(pulse.astype(float)), jnp.asarray(targets)[which]
+            return jnp.asarray(levels)[pulse.astype(int)], jnp.asarray(targets)[which]
 
-        return jax.tree_util.Partial(sample, np.array(self.widths), np.array(self.targets))
+        levels = self._supported(np.arange(2.0))
+        return jax.tree_util.Partial(sample, np.array(self.widths), np.array(self.targets), levels)
 
     def mixture(self) -> Mixture:
         """Means and second moments in closed form."""

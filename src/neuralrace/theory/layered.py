@@ -7,6 +7,8 @@ rate.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -89,38 +91,46 @@ def relu_flow(
         The weights at the times, layer by layer.
     """
     import jax
-    import jax.numpy as jnp
-
-    def loss(now: list[jax.Array]) -> jax.Array:
-        signal = jnp.asarray(x)
-        for weight in now[:-1]:
-            signal = jax.nn.relu(signal @ weight.T)
-        return jnp.sum((signal @ now[-1].T - y) ** 2) / (2 * len(x))
-
-    def moved(now: list[jax.Array], *rates: list[jax.Array]) -> list[jax.Array]:
-        share = step / len(rates)
-        ends = [w - share * sum(of_layer) for w, *of_layer in zip(now, *rates, strict=True)]
-        return ends if trained_readout else [*ends[:-1], now[-1]]
-
-    def heun(now: list[jax.Array], _: None) -> tuple[list[jax.Array], None]:
-        first = jax.grad(loss)(now)
-        return moved(now, first, jax.grad(loss)(moved(now, first))), None
-
-    def recorded(now: list[jax.Array], _: None) -> tuple[list[jax.Array], list[jax.Array]]:
-        now, _ = jax.lax.scan(heun, now, length=steps)
-        return now, now
-
-    def path(start: list[jax.Array]) -> list[jax.Array]:
-        _, later = jax.lax.scan(recorded, start, length=records)
-        return [jnp.concatenate([w[None], ws]) for w, ws in zip(start, later, strict=True)]
 
     runs = weights[0].shape[:-2]
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        # one run after the other: its weights then stay in the cache
-        paths = jax.jit(lambda all_runs: jax.lax.map(path, all_runs))(
-            [jnp.asarray(w.reshape(-1, *w.shape[-2:])) for w in weights]
+        paths = _program_of_flow(records, trained_readout)(
+            [w.reshape(-1, *w.shape[-2:]) for w in weights], x, y, steps, step
         )
     return [np.asarray(w).reshape(*runs, *w.shape[1:]) for w in paths]
+
+
+@cache  # compiling takes longer than many a flow; one program serves all data of equal shapes
+def _program_of_flow(records: int, trained_readout: bool) -> Callable[..., list[Any]]:
+    """What `relu_flow` compiles: a function of its initial weights, x, y, steps and step."""
+    import jax
+    import jax.numpy as jnp
+
+    def path(start: list[Any], x: Any, y: Any, steps: Any, step: Any) -> list[Any]:
+        def loss(now: list[Any]) -> Any:
+            signal = x
+            for weight in now[:-1]:
+                signal = jax.nn.relu(signal @ weight.T)
+            return jnp.sum((signal @ now[-1].T - y) ** 2) / (2 * len(x))
+
+        def moved(now: list[Any], *rates: list[Any]) -> list[Any]:
+            share = step / len(rates)
+            ends = [w - share * sum(of_layer) for w, *of_layer in zip(now, *rates, strict=True)]
+            return ends if trained_readout else [*ends[:-1], now[-1]]
+
+        def heun(_: Any, now: list[Any]) -> list[Any]:
+            first = jax.grad(loss)(now)
+            return moved(now, first, jax.grad(loss)(moved(now, first)))
+
+        def recorded(now: list[Any], _: None) -> tuple[list[Any], list[Any]]:
+            now = jax.lax.fori_loop(0, steps, heun, now)
+            return now, now
+
+        _, later = jax.lax.scan(recorded, start, length=records)
+        return [jnp.concatenate([w[None], ws]) for w, ws in zip(start, later, strict=True)]
+
+    # one run after the other: its weights then stay in the cache
+    return jax.jit(lambda starts, *rest: jax.lax.map(lambda start: path(start, *rest), starts))
 
 
 def layered_loss(

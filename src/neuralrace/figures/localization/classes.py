@@ -10,8 +10,8 @@ if it is localised), from the cycles of its dominant frequency in that window, a
 it is to itself further on. All of it is for units that are averaged: with a trained readout ReLU
 networks fit better, and do not localise.
 
-Where the offset :math:`b_2` of eq. 1 is trained, there are eight runs, and all parameters have one
-learning rate, except that of sigmoid units, at which :math:`b_2` would diverge: it has a fortieth.
+Where the offset :math:`b_2` of eq. 1 is trained, there are sixteen runs, and all parameters have
+one learning rate. At 1/2 no output of ReLU units reaches the targets of 0.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -117,7 +117,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     """
     gain = marginal_name(results.cells("relu")[0])
     lengths = {process(cell).xi for cell in results.cells("erf")}
-    ax.set_title("A trained $b_2$ makes erf and sigmoid alike")
+    ax.set_title("A trained $b_2$ brings erf and sigmoid closer")
     # (order, activation) -> column and cell of each setting that there is
     found: dict[tuple[bool, str], list[tuple[int, CellResults]]] = {}
     for name, experiments in BY_OFFSET.items():

@@ -7,7 +7,8 @@ never flip. The share follows the angle between the weights then and now (dashed
 of the simulation and the covariances of the classes with nothing fitted), which is exact for
 Gaussian inputs: those at the lower gain are next to Gaussian, and as many gates flip there, where
 nothing localises. Nine in ten of the flips come before fields are half way to their final
-participation. Few gates would be 10%. Lines are means of five runs, and bands their ranges.
+participation, and from a small start while the weights grow. Few gates would be 10%. Lines are
+means of five runs, and bands their ranges.
 """
 
 from typing import Any
