@@ -1,5 +1,6 @@
 """How many outputs a network explains, and when."""
 
+import numpy as np
 import xarray as xr
 
 from neuralrace.extensions.registry import Metric
@@ -24,7 +25,8 @@ def explained_outputs(cell: CellResults) -> Values:
 
     Source: derived here; Elhage et al. 2022, "Toy Models of Superposition", for the networks.
     """
-    explained = 1 - cell.trajectory["output_error"]
+    error = cell.trajectory["output_error"]
+    explained = 1 - error.assign_coords(output=np.arange(1, error.sizes["output"] + 1))
     final = explained.isel(time=-1, drop=True)
     half = crossing_time(explained, xr.DataArray(0.5), cell.flow_time)
     return {
