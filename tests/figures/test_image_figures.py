@@ -178,9 +178,8 @@ def test_ratios_are_drawn_at_their_share_of_partners(results: Results):
     axes = drawn("natural_images_partners", results)
     (by_share,) = (ax for ax in axes if ax.get_label() == "a")
     shift = natural_images_partners.SHIFT
-    for name, shares, away in (
-        ("images_five", (0.2, 0.4), -2), ("images", (0.1, 0.2), -1), ("images_of_100", (0.2, 0.3), 2)
-    ):  # fmt: skip
+    places = {"images_five": ((0.2, 0.4), -2), "images": ((0.1, 0.2), -1)}
+    for name, (shares, away) in (places | {"images_of_100": ((0.2, 0.3), 2)}).items():
         x = [share + away * shift for share in shares]
         values = [cell.metrics["zero_shot_ratio"][0] for cell in results.cells(name)]
         medians = [float(runs.median()) for runs in values]
