@@ -123,6 +123,19 @@ def test_differences_in_words_follow_computed_ones(work_with):
     assert row.differs == ("seeds: 50 in the source, 10 here", "the data are ours")
 
 
+def test_differences_of_a_set_up_are_those_of_all_its_claims(work_with):
+    setups = {"main": SETUP | {"keys": {"seeds": 50}, "differs": ["a mask of ours"]}}
+    averaged = measure("*", reduce="mean")
+    claims = [
+        claim(id="first", measure=averaged, differs=["the data are ours"]),
+        claim(id="second", measure=averaged),
+    ]
+    first, second = work_with(SPEC).judge(*claims, setups=setups)
+    both = ("seeds: 50 in the source, 10 here", "a mask of ours")
+    assert first.differs == (*both, "the data are ours")
+    assert second.differs == both
+
+
 def test_a_claim_that_is_not_assessed_has_no_computed_differences(work_with):
     work = work_with(SPEC)
     setups = {"main": SETUP | {"keys": {"seeds": 50}}}

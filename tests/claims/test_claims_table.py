@@ -90,6 +90,7 @@ def test_json(rows, tmp_path):
         "printed": {"network": "one hidden layer"},
         "keys": {"seeds": 2},
         "premises": {},
+        "differs": [],
     }
     assert (holds["differs"], elsewhere["differs"]) == ([], ["data", "sizes"])
     assert holds["alternatives"] == [

@@ -108,6 +108,17 @@ def test_every_pair_has_the_hierarchy(inputs):
             )
 
 
+def test_strengths_set_the_singular_values():
+    plain, even = (
+        Routing(name="routing", count=2, **changes) for changes in ({}, {"strengths": (1, 1, 1)})
+    )
+    assert plain.canonical() == Routing(name="routing", count=2, strengths=(6, 4, 3)).canonical()
+    assert set(even.targets.ravel()) == {0, 1}
+    values = np.linalg.svd(even.domains().targets[0], compute_uv=False)
+    np.testing.assert_allclose(values**2, [7, 3, 1, 1])
+    assert even.sha256() != plain.sha256()
+
+
 def test_sample_of_all_pairs_has_the_modes_of_one_pair():
     count = 3
     routing = Routing(name="routing", count=count)

@@ -364,6 +364,7 @@ def trajectory(cell_id: str, ensemble: Ensemble):
         "mode_strength": lambda: np.einsum("ok,...oi,ik->...k", modes.u, total, modes.v),
         "gram": gram,
         "outputs": lambda: answer[:, :, recorded],
+        "output_error": lambda: np.mean((answer - data.y) ** 2, axis=-2) / data.y.var(axis=0),
         "accuracy": lambda: np.mean(answer.argmax(-1) == data.y.argmax(-1), axis=-1),
         "imbalance": lambda: {
             "imbalance_trace": np.stack([np.trace(m, axis1=-2, axis2=-1) for m in c], axis=-1),

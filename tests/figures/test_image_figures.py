@@ -95,8 +95,11 @@ def test_lines_join_trained_pairs(results: Results):
 
 
 def test_errors_are_drawn_at_their_share(results: Results):
-    errors, shares = parts("natural_images", results)
+    errors, *more, shares, _, _ = parts("natural_images", results)
     squared = results.cells("images")
+    assert [ax.get_title() for ax in (errors, *more)] == [
+        f"digits, $M$ = {count}" for count in (10, 40, 100)
+    ]
     for pairs in ("trained", "untrained"):
         name = f"held_out_{pairs}_error"
         means = [float(cell.trajectory[name].isel(time=-1).mean()) for cell in squared]
@@ -175,7 +178,9 @@ def test_ratios_are_drawn_at_their_share_of_partners(results: Results):
     axes = drawn("natural_images_partners", results)
     (by_share,) = (ax for ax in axes if ax.get_label() == "a")
     shift = natural_images_partners.SHIFT
-    for name, x in (("images_five", [0.2 - shift, 0.4 - shift]), ("images", [0.1, 0.2])):
+    places = {"images_five": ((0.2, 0.4), -2), "images": ((0.1, 0.2), -1)}
+    for name, (shares, away) in (places | {"images_of_100": ((0.2, 0.3), 2)}).items():
+        x = [share + away * shift for share in shares]
         values = [cell.metrics["zero_shot_ratio"][0] for cell in results.cells(name)]
         medians = [float(runs.median()) for runs in values]
         assert has_line(by_share, x, medians)

@@ -13,7 +13,14 @@ from weight_paths import (
     observe,
 )
 
-from builders import assert_close, flow_time, metrics_of, recorded_trajectory, solved_theory
+from builders import (
+    assert_close,
+    flow_time,
+    for_all_runs,
+    metrics_of,
+    recorded_trajectory,
+    solved_theory,
+)
 from neuralrace.theory.tied import tied_weights
 
 # Learning times ----------------------------------------------------------------------------------
@@ -467,3 +474,16 @@ def test_effective_rank_of_known_singular_values():
     assert diverged["lowest_effective_rank"].isnull()
     assert diverged["effective_rank"].isnull().values.tolist() == [False] * 3 + [True] * 3
     assert diverged["half_effective_rank"].isnull().values.tolist() == [False, True, True]
+
+
+def test_explained_outputs_of_known_errors():
+    """Two outputs: one is explained to nine tenths, one is worse than a constant until the end."""
+    cell = linear_cell(["explained_outputs"], training={"learning_rate": 0.1, "steps": 4},
+                       record={"every": 1})  # fmt: skip
+    errors = np.array([[1.0, 1.0], [0.6, 1.2], [0.4, 1.1], [0.2, 1.0], [0.1, 0.8]])
+    metrics = metrics_of(cell, output_error=for_all_runs(cell, errors))
+    run = metrics.isel(init_scale=1, seed=0)
+    assert_close(run["final_explained"], [0.9, 0.2])
+    assert_close(run["explained_outputs"], 1.1)
+    time = flow_time(cell)
+    assert_close(run["explained_half_time"], [(time[1] + time[2]) / 2, np.nan])

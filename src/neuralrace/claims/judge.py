@@ -194,7 +194,7 @@ def known_claims(claims: Claims) -> tuple[list[ClaimRow], list[FindingRow]]:
             ClaimRow(
                 **_written(claim, paper) | _written_claim(claim, content),
                 status=claim.expect,
-                differs=claim.differs,
+                differs=_differs_in_words(claim, content),
             )
             for claim in content.claims
         ]
@@ -261,7 +261,8 @@ def _claim_row(
     results: Results,
     tables: Mapping[VariantSet, VariantTable],
 ) -> ClaimRow:
-    differs = (*differences(claim, content.setups[claim.setup], results), *claim.differs)
+    computed = differences(claim, content.setups[claim.setup], results)
+    differs = (*computed, *_differs_in_words(claim, content))
     columns = _judged(claim, content, paper, results, tables) | _written_claim(claim, content)
     status = _status(claim, columns, differs)
     unknown = None if status == claim.expect else f"known as {claim.expect}, came out {status}"
@@ -350,6 +351,11 @@ def _written(statement: Statement, paper: str) -> dict[str, Any]:
         "source": statement.expected.source if statement.expected else None,
         "why": statement.tolerance.why if statement.tolerance else None,
     }
+
+
+def _differs_in_words(claim: Claim, content: ClaimFile) -> tuple[str, ...]:
+    """Differences that the specifications do not show: of the set-up, then of the claim alone."""
+    return (*content.setups[claim.setup].differs, *claim.differs)
 
 
 def _written_claim(claim: Claim, content: ClaimFile) -> dict[str, Any]:

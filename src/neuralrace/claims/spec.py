@@ -461,6 +461,8 @@ class Setup(ConfigModel):
     premises: Premises = Field(default={})
     """Settings that the paper wants small or large, without a number. A larger, or smaller, value
     than ours is then no test of the paper: what comes out there is shown, and decides nothing."""
+    differs: tuple[Text, ...] = ()
+    """Differences of ours that the specifications do not show, for all claims of this set-up."""
 
 
 def _checksum(value: str) -> str:

@@ -24,7 +24,7 @@ DATA_REQUIREMENTS: set[str] = set()
 OF_NETWORK = frozenset([
     "layered", "gated", "graph", "routing", "given_gates", "no_hidden", "hidden", "one_hidden",
     "two_hidden", "several_hidden", "linear", "relu", "relu_units", "unit_pathways",
-    "trained_readout", "mean_readout", "usual_output_bias", "context_family", "common_pathway",
+    "trained_readout", "mean_readout", "usual_output", "context_family", "common_pathway",
     "candidates", "trained_candidates",
 ])  # fmt: skip
 """Names of the requirements on the network alone."""
@@ -223,6 +223,8 @@ def _activation(ensemble: "Ensemble", name: str) -> UserError | None:
         return _wrong("network.bias", True, "leave biases out")
     if bias := getattr(network, "output_bias", None):
         return _wrong("network.output_bias", bias, "leave it out")
+    if getattr(network, "output", "linear") != "linear":
+        return _wrong("network.output", network.output, "leave it out")
     return _equal("network.activation", getattr(network, "activation", "linear"), name)
 
 
@@ -263,9 +265,14 @@ def mean_readout(ensemble: "Ensemble") -> UserError | None:
 
 
 @requirement
-def usual_output_bias(ensemble: "Ensemble") -> UserError | None:
-    """The output has a bias if the other layers have, and it is trained with the last layer."""
-    bias = getattr(_resolved(ensemble), "output_bias", None)
+def usual_output(ensemble: "Ensemble") -> UserError | None:
+    """The output is affine, with weights and a bias as other layers have them."""
+    network = _resolved(ensemble)
+    if getattr(network, "readout", "trained") == "tied":
+        return _wrong("network.readout", "tied", "use trained")
+    if getattr(network, "output", "linear") != "linear":
+        return _wrong("network.output", network.output, "leave it out")
+    bias = getattr(network, "output_bias", None)
     return _unless(bias is None, "network.output_bias", bias, "leave it out")
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from neuralrace.datasets.base import Data, Dataset, Sizes
@@ -28,12 +29,17 @@ class Layered(Network):
     """Units in each hidden layer; empty for a single layer of weights."""
     activation: Activation = "linear"
     """Activation of the hidden layers."""
+    output: Literal["linear", "relu"] = Field(
+        default="linear", exclude_if=lambda output: output == "linear"
+    )
+    """Activation of the output."""
     bias: bool = False
     """Whether layers have biases; they start at zero and are trained with the weights of their
     layer."""
-    readout: Literal["trained", "fixed", "mean"] = "trained"
-    """Whether the last layer is trained, fixed at its initial weights, or fixed as the mean over
-    hidden units at any init scale; a fixed last layer has a bias of zero, unless `output_bias` is
+    readout: Literal["trained", "fixed", "mean", "tied"] = "trained"
+    """Whether the last layer is trained, fixed at its initial weights, fixed as the mean over
+    hidden units at any init scale, or tied: the transpose of the first layer, with one hidden
+    layer. A last layer that is not trained by itself has a bias of zero, unless `output_bias` is
     given."""
     output_bias: Literal["trained"] | float | None = Field(default=None, exclude_if=is_absent)
     """Bias of the output, for any `bias` and `readout`: `trained`, from zero, or the number at
@@ -69,7 +75,8 @@ class Layered(Network):
     @property
     def linear(self) -> bool:
         """See `Network.linear`."""
-        return self.activation == "linear" and not self.bias and not self.output_bias
+        activations = {self.activation, self.output}
+        return activations == {"linear"} and not self.bias and not self.output_bias
 
     @property
     def has_fixed_gates(self) -> bool:
@@ -91,7 +98,18 @@ class Layered(Network):
         return LayeredTask(self, self.examples(dataset), initialiser, training)
 
     def check(self, dataset: Dataset, training: Training) -> None:
-        """See `Network.check`; it can be trained on any samples."""
+        """See `Network.check`; only tied layers ask for samples of some sizes."""
+        if self.readout != "tied":
+            return
+        _, inputs, outputs = dataset.sizes
+        if len(self.hidden) != 1 or inputs != outputs:
+            raise UserError(
+                f"the last layer is the transpose of the first, and there are {len(self.hidden)} "
+                f"hidden layers between {inputs} inputs and {outputs} outputs",
+                key="network.readout",
+                value=self.readout,
+                remedy="give one hidden layer and as many outputs as inputs",
+            )
 
     def initial(
         self,
@@ -103,7 +121,10 @@ class Layered(Network):
         """See `Network.initial`."""
         widths = (examples.x.shape[1], *self.hidden, examples.y.shape[1])
         mean = self.readout == "mean"
-        return initial_weights(initialiser, widths, examples.modes, scales, seeds, mean)
+        weights = initial_weights(initialiser, widths, examples.modes, scales, seeds, mean)
+        if self.readout == "tied":
+            weights[-1] = np.swapaxes(weights[0], -1, -2)
+        return weights
 
     def arithmetic(
         self, dataset: Dataset, sizes: Sizes, initialiser: Initialiser, training: Training

@@ -3,12 +3,12 @@
 Figure 7 of Saxe, Sodhani and Lewallen (2022): each of M input domains turns the images by an angle
 of its own, each output domain asks for their classes in an order of its own, and an input domain is
 trained with K output domains. The networks are linear and learn by squared error; errors are those
-of images that were held out. Digits in ten domains stand for the images of the source, CIFAR in 40
-and MNIST in 100; where sets of photographs are configured, they are drawn in their place. Markers
-are means and bars ranges over seeds (10 for digits, 5 for MNIST, 2 for CIFAR-10, whose images are
-read from JPEG copies). At the source's size of its panel c (MNIST, 100 domains, 10,000 tasks; run
-apart, on a GPU) untrained pairs explain at least 0.987 of what trained ones do from 40% of pairs
-on, in each of eight runs.
+of images that were held out. Digits stand for the images of the source, in ten domains and in as
+many as it has: 40 for CIFAR (b), 100 for MNIST (c). Where sets of photographs are configured, they
+are drawn in their place. Markers are means and bars ranges over seeds (10 for digits, 5 for MNIST,
+2 for CIFAR-10, whose images are read from JPEG copies). At the source's size of its panel c (MNIST,
+100 domains, 10,000 tasks; run apart, on a GPU) untrained pairs explain at least 0.987 of what
+trained ones do from 40% of pairs on, in each of eight runs.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ LINES: dict[str, dict[str, Any]] = {
     widths=(1.0, 1.35),
     cf={"a": "Fig. 7a", "b": "Fig. 7", "c": "Fig. 7"},
     reads={
-        "images images_cifar_*": {
+        "images images_of_* images_cifar_*": {
             "trajectory": "held_out_trained_error held_out_untrained_error",
             "metrics": (
                 "ridge_held_out_error ridge_misclassified "
@@ -143,13 +143,17 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def image_sets(results: Results) -> list[list[CellResults]]:
-    """Cells of each image set and each kind of features, fewest partners first.
+    """Cells of each image set, number of domains and kind of features, fewest partners first.
 
     Digits are left out where there are photographs.
     """
     names = dict.fromkeys(cell.name.split("/")[1] for cell in results.values())
-    shown = [name for name in names if name == "images" or name.startswith("images_cifar_")]
-    sets = [domains.by_partners(results, name) for name in shown]
+    sets = [
+        domains.by_partners(results, name)
+        for name in names
+        if name == "images" or name.startswith(("images_of_", "images_cifar_"))
+    ]
+    sets.sort(key=lambda cells: cells[0].spec.dataset.count)
     photographs = [cells for cells in sets if cells[0].spec.dataset.images.name != STAND_IN]
     return photographs or sets
 

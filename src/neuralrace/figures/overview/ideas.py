@@ -1,4 +1,4 @@
-"""Three ideas that the sources leave to others: batches, tanh units, and low ranks.
+"""Four ideas that the sources leave open: batches, tanh units, low ranks and superposition.
 
 Mini-batches differ from full batches by an amount proportional to the learning rate (Jarvis et al.,
 "Make Haste Slowly", appendix A.1, and an open question of Basu et al.): a linear network on the
@@ -7,8 +7,9 @@ same items learns the modes of a linear network until units saturate (Saxe et al
 Dynamics? Tanh?"): times are divided by those of the closed form from the same initial weights.
 Small weights and depth pass through low ranks one after the other (Saxe et al., "Low-Rank
 Dynamics"): effective rank, the exponential of the entropy of singular values, of the map of linear
-networks on four modes. Ten runs each. The sources have no such figures; sizes, rates and init
-scales are ours.
+networks on four modes. With tied weights and a ReLU at the output, two hidden units represent four
+sparse features (notes on deep linear networks, "Toy Models of Superposition"). Ten runs each. The
+sources have no such figures; sizes, rates and init scales are ours.
 """
 
 from collections.abc import Mapping
@@ -17,9 +18,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import NullFormatter, PercentFormatter
 
 from neuralrace.datasets.hierarchy import Hierarchy
+from neuralrace.datasets.sparse_features import SparseFeatures
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import style
 from neuralrace.figures.ends import label_ends
@@ -33,14 +35,18 @@ LARGE = {"color": "0.6", "marker": "X"}
 
 
 @Figure(
-    layout="abc",
-    height=2.4,
+    layout="abc;dde",
+    height=4.6,
     widths=(1.0, 1.0, 1.15),
     reads={
         "make_haste/batches": {"metrics": "full_batch_distance"},
         "neural_race/tanh": {"metrics": "output_half_time_over_linear"},
         "neural_race/low_rank": {
             "metrics": "half_effective_rank half_effective_rank_over_sequential",
+        },
+        "deep_linear/superposition": {
+            "trajectory": "weight_1",
+            "metrics": "explained_outputs",
         },
     },
 )
@@ -120,6 +126,70 @@ def panel_c(results: Results, ax: Axes) -> None:
     style.note(ax, name, color=LARGE["color"])
     ax.set(xlabel="mode that is half learned", ylabel="effective rank")
     ax.set_title("Depth adds ranks in turn")
+
+
+def panel_d(results: Results, ax: Axes) -> None:
+    """Weights of the two hidden units from each feature after training, of one run: an arrow for
+    each of six features, longest for those that are represented. Dark arrows are strong targets.
+    """
+    cells = results.cells("superposition")
+    sparse = min((c for c in cells if not _rectified(c)), key=_active)
+    chosen = [
+        sparse,
+        *(c for c in cells if _rectified(c) and _active(c) in (_active(sparse), 1)),
+    ]
+    parts = style.split(ax, 1, len(chosen), sharex=True, sharey=True)[0]
+    for part, cell in zip(parts, chosen, strict=True):
+        vectors = cell.get("trajectory", "weight_1").isel(init_scale=0, seed=0, snapshot=-1)
+        for vector, colour in zip(
+            vectors.values.T, style.sequential(vectors.shape[1]), strict=True
+        ):
+            part.annotate(
+                "",
+                vector,
+                (0, 0),
+                arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.4},
+            )
+        name = f"{'ReLU' if _rectified(cell) else 'linear'}, active {_active(cell):.0%}"
+        part.set_title(name, loc="center")
+        part.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", xlabel="hidden unit 1")
+        part.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    parts[0].set_ylabel("hidden unit 2")
+    ax.set_title("Sparse features share hidden units in opposite pairs")
+
+
+def panel_e(results: Results, ax: Axes) -> None:
+    """Features that are represented: the sum over outputs of the share of the variance of their
+    targets that is explained, against the probability that a feature is active. Dashed: the two
+    hidden units, the most that a linear network can represent.
+    """
+    groups: dict[str, list[CellResults]] = {}
+    for cell in sorted(results.cells("superposition"), key=_active):
+        groups.setdefault("ReLU" if _rectified(cell) else "linear", []).append(cell)
+    ax.set(xscale="log")
+    for (name, cells), props in style.styled(sorted(groups.items())):
+        active = [_active(cell) for cell in cells]
+        values = [smallest_scale(cell.get("metrics", "explained_outputs")) for cell in cells]
+        means = style.point_series(ax, active, values, **props)
+        ax.plot(active, means, color=props["color"], linewidth=0.8)
+        style.note_at(ax, name, (active[0], means[0]), (5, 5), color=props["color"])
+    (hidden,) = cells[0].spec.layered.hidden
+    ax.axhline(hidden, **style.THEORY)
+    ax.set_ylim(0, len(cells[0].data.y[0]))
+    ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set(xlabel="probability that a feature is active", ylabel="features represented")
+    ax.set_title("Sparse features superpose")
+
+
+def _rectified(cell: CellResults) -> bool:
+    """Whether the output has a ReLU."""
+    return cell.spec.layered.output == "relu"
+
+
+def _active(cell: CellResults) -> float:
+    """Probability that a feature is active."""
+    return dataset_of(cell, SparseFeatures, "active features").active
 
 
 def _ranks(cell: CellResults) -> xr.DataArray:

@@ -48,4 +48,5 @@ class LayeredTask(SampleTask):
                 rates[-1] = float(trained)
             else:
                 biases[-1], rates[-1] = biases[-1] + output, 0.0
-        return LayeredNetwork(weights, biases, spec.activation, trained, rates)
+        tied = spec.readout == "tied"
+        return LayeredNetwork(weights, biases, spec.activation, trained, rates, spec.output, tied)

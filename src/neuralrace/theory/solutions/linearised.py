@@ -26,7 +26,7 @@ Solved = dict[str, Float[np.ndarray, "..."]]
 
 @Solution(
     requires="squared_error full_batch gradient_flow joint_descent one_mask domains_in_memory "
-    "gates_fit small_kernel usual_output_bias",
+    "gates_fit small_kernel usual_output",
     variables={
         "loss": LOSS,
         "mode_strength": MODE_STRENGTH,

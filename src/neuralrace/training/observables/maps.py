@@ -56,6 +56,18 @@ def accuracy(view: View) -> Mapping[str, Array]:
     return {"accuracy": jnp.mean(hits, dtype=x.dtype)}
 
 
+@Observable(
+    requires="layered",
+    variables={
+        "output_error": ("time output", "squared error of each output over its target's variance")
+    },
+)
+def output_error(view: View) -> Mapping[str, Array]:
+    """Mean squared error of each output, over that of the best constant."""
+    x, y = view.data["x"], view.data["y"]
+    return {"output_error": jnp.mean((view.network(x) - y) ** 2, axis=0) / jnp.var(y, axis=0)}
+
+
 def _product(weights: list[Array]) -> Float[Array, "output input"]:
     """W_L ... W_1."""
     return reduce(lambda below, above: above @ below, weights)
