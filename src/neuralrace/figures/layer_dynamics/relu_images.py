@@ -6,7 +6,8 @@ the start rather than from step 1600 on (dotted; a, b). That is no evidence for 
 ReLU network conserves the differences of squared norms. The gap between the growth rates of the
 matrices falls in all layers as training comes to rest. Relative to the rates it falls in upper
 layers, early and then little, and rises in the lowest (c). The paper prints no learning rate, batch
-or scale of the start.
+or scale of the start. On all 60,000 images, after as many steps, lower layers still grow more than
+upper ones.
 """
 
 from typing import Any
