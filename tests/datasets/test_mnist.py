@@ -1,10 +1,12 @@
-"""MNIST, from small files of the same format with checksums to match."""
+"""MNIST: its installed subset, and small files of the same format with checksums to match."""
 
 import gzip
+import re
 
 import numpy as np
 import pytest
 from idx_files import IMAGES, LABELS, TEST_IMAGES, TEST_LABELS, write_mnist
+from refusals import check_refusal
 
 from neuralrace.datasets import mnist
 from neuralrace.datasets.mnist import Mnist
@@ -155,3 +157,71 @@ def test_missing_or_damaged_file_is_downloaded_and_kept(folder, web, stem, fault
     np.testing.assert_array_equal(after.pixels, before.pixels)
     np.testing.assert_array_equal(after.held_out_labels, before.held_out_labels)
     assert packed.read_bytes() == content
+
+
+# The installed subset ----------------------------------------------------------------------------
+
+
+def test_installed_subset_is_mnist(web):
+    images = Mnist(name="mnist").images()
+    assert images.pixels.shape == (6000, 784)
+    assert images.held_out_pixels.shape == (1000, 784)
+    assert Mnist(name="mnist").held_out_count == 1000
+    assert web.requests == []
+    for pixels, labels in (
+        (images.pixels, images.labels),
+        (images.held_out_pixels, images.held_out_labels),
+    ):
+        # of all 60,000 images, as everyone who standardises them knows
+        np.testing.assert_allclose(pixels.mean() / 255, 0.1307, atol=0.004)
+        np.testing.assert_allclose(pixels.std() / 255, 0.3081, atol=0.004)
+        shares = np.bincount(labels) / len(labels)
+        np.testing.assert_allclose(shares, 0.1, atol=0.03)
+    # the nearest mean of a class classifies 82% of the official test set
+    means = np.stack([images.pixels[images.labels == label].mean(axis=0) for label in range(10)])
+    distances = np.sum(means**2, axis=1) - 2 * (images.held_out_pixels @ means.T)
+    accuracy = np.mean(distances.argmin(axis=1) == images.held_out_labels)
+    np.testing.assert_allclose(accuracy, 0.82, atol=0.03)
+
+
+def test_part_of_the_installed_subset_depends_on_its_seed():
+    first, again, other = (
+        Mnist(name="mnist", samples=7, seed=seed).training()[0] for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_subset_is_drawn_as_its_readme_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data/mnist").mkdir(parents=True)
+    arrays = write_mnist(tmp_path / "data/mnist", monkeypatch, COUNT, HELD_OUT)
+    readme = (mnist.SUBSET / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    exec(code, {})
+    for pixels, labels in ((IMAGES, LABELS), (TEST_IMAGES, TEST_LABELS)):
+        official = dict(
+            zip(map(bytes, arrays[pixels].astype(np.uint8)), arrays[labels], strict=True)
+        )
+        drawn = gzip.decompress((tmp_path / f"{pixels}.gz").read_bytes())
+        header = bytes([0, 0, 8, 3, *np.array(arrays[pixels].shape, ">u4").tobytes()])
+        assert drawn[:16] == header
+        images = [drawn[at : at + 784] for at in range(16, len(drawn), 784)]
+        drawn_labels = gzip.decompress((tmp_path / f"{labels}.gz").read_bytes())[8:]
+        assert dict(zip(images, drawn_labels, strict=True)) == official
+        assert list(official) != images  # in random order
+
+
+def test_damaged_installed_file_is_named_with_a_remedy(tmp_path, monkeypatch, web):
+    packed = tmp_path / f"{IMAGES}.gz"
+    packed.write_bytes((mnist.SUBSET / packed.name).read_bytes()[:-20])
+    monkeypatch.setattr(mnist, "SUBSET", tmp_path)
+    with pytest.raises(UserError, match=r"installed file .* damaged .*; install neuralrace again"):
+        Mnist(name="mnist").training()
+    assert web.requests == []
+
+
+def test_more_images_than_are_installed_need_the_official_files(folder):
+    words = "6000 images of MNIST are installed ... use at most 6000, or add `folder: data/mnist`"
+    check_refusal(Mnist, {"name": "mnist", "samples": 6001}, "samples", words)
+    assert make(folder, samples=6001).held_out_count == 10000

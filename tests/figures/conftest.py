@@ -79,7 +79,7 @@ def shrink(experiment: dict) -> None:
         if network.get("gates", {}).get("name") == "listed":  # one pathway for each object
             rows = np.tile(np.eye(dataset["objects"]), dataset["contexts"])
             network["gates"]["rows"] = rows.tolist()
-    if dataset["name"] == "nonlinear_gaussian":
+    if dataset["name"] in ("nonlinear_gaussian", "mnist"):
         dataset["samples"] = SAMPLES
     if dataset["name"] == "transformed_images":
         dataset["images"]["samples"] = SAMPLES
@@ -330,7 +330,7 @@ def trajectory(cell_id: str, ensemble: Ensemble):
         range(ensemble.seeds),
         readout == "mean",
     )
-    if ensemble.network.activation == "linear":
+    if ensemble.network.activation == "linear" and ensemble.training.loss.squared:
         time = step * ensemble.training.flow_step(len(data.x))
         path = linear_flow(time, start, data.sigma_yx, data.sigma_xx, rtol=1e-8, atol=1e-10)
     else:

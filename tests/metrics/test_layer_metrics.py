@@ -107,9 +107,9 @@ def test_balance_of_an_arbitrary_path():
             ("bias_corrected_drift", trace),
         ):
             assert_close(metrics[name].isel(at), drift.max(axis=2) / size, atol=1e-12)
-        assert_close(
-            metrics["initial_imbalance_squared"].isel(at), np.sum(c[:, :, 0] ** 2, (-2, -1))
-        )
+        square = np.sum(c[:, :, 0] ** 2, (-2, -1))
+        assert_close(metrics["initial_imbalance_squared"].isel(at), square)
+        assert_close(metrics["initial_imbalance"].isel(at), np.sqrt(square))
         top = [np.linalg.svd(w[:, :, ::20], compute_uv=False)[..., 0] for w in (below, above)]
         spectral = abs(np.linalg.eigvalsh(c[:, :, 0])).max(axis=-1)
         gap = abs(top[1] - top[0]).max(axis=-1)

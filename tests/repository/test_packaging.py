@@ -84,8 +84,12 @@ def test_address_of_the_repository_is_that_of_the_project():
 def test_licences_agree():
     citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
     licence = (REPOSITORY / "LICENSE").read_text(encoding="utf-8")
-    assert licence.startswith(f"{PROJECT['license']} License")
-    assert citation["license"] == PROJECT["license"]
+    code, images = PROJECT["license"].split(" AND ")
+    assert licence.startswith(f"{code} License")
+    assert citation["license"] == code
+    attribution = (REPOSITORY / PROJECT["license-files"][1]).read_text(encoding="utf-8")
+    assert images == "CC-BY-SA-3.0"
+    assert "https://creativecommons.org/licenses/by-sa/3.0/" in attribution
     authors = PROJECT["authors"][0]["name"]
     assert authors in licence
     assert citation["authors"] == [{"name": authors}]

@@ -96,7 +96,7 @@ class OfficialImageSet(ImageSet):
     """An image set that is published as training and test files, and downloaded if necessary."""
 
     reads_files: ClassVar[bool] = True
-    folder: Annotated[str, Field(min_length=1)]
+    folder: Annotated[str, Field(min_length=1)] | None
     """Folder of the official files; missing or damaged files are downloaded."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the random subset."""

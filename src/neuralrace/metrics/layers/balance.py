@@ -38,6 +38,7 @@ from neuralrace.theory.balance import (
             "largest change of the difference of squared norms less the squared bias norm over "
             "the final squared norms",
         ),
+        "initial_imbalance": ("pair", "|C|_F at the start"),
         "initial_imbalance_squared": ("pair", "|C|_F^2 at the start"),
         "spectral_gap_over_bound": ("pair", "largest gap of spectral norms over sqrt(|C|_2)"),
         "spectral_gap_over_written_bound": ("pair", "largest gap of spectral norms over |C|_2"),
@@ -81,9 +82,8 @@ def balance(cell: CellResults) -> Values:
         "bias_corrected": abs(corrected),
     }
     values = {f"{name}_drift": value.max("time") / size for name, value in changes.items()}
-    values["initial_imbalance_squared"] = (
-        cell.trajectory["imbalance_norm"].isel(time=0, drop=True) ** 2
-    )
+    values["initial_imbalance"] = cell.trajectory["imbalance_norm"].isel(time=0, drop=True)
+    values["initial_imbalance_squared"] = values["initial_imbalance"] ** 2
     if "weight_1" in cell.trajectory:
         like = trace.isel(time=0, drop=True)
         values |= _spectral(cell, like)
