@@ -41,8 +41,16 @@ def mode_strength(view: View) -> Mapping[str, Array]:
 )
 def outputs(view: View) -> Mapping[str, Array]:
     """Network outputs on all samples."""
-    gates = [view.data["gates"]] if "gates" in view.data else []
-    return {"outputs": view.network(view.data["x"], *gates)}
+    return {"outputs": _outputs(view)}
+
+
+@Observable(
+    requires="layered|gated|graph",
+    variables={"output_curve": ("time sample output", "network outputs on the dataset, each time")},
+)
+def output_curve(view: View) -> Mapping[str, Array]:
+    """Network outputs on all samples as often as the loss, where snapshots of weights are rare."""
+    return {"output_curve": _outputs(view)}
 
 
 @Observable(
@@ -54,6 +62,11 @@ def accuracy(view: View) -> Mapping[str, Array]:
     x, y = view.data["x"], view.data["y"]
     hits = jnp.argmax(view.network(x), axis=-1) == jnp.argmax(y, axis=-1)
     return {"accuracy": jnp.mean(hits, dtype=x.dtype)}
+
+
+def _outputs(view: View) -> Float[Array, "sample output"]:
+    gates = [view.data["gates"]] if "gates" in view.data else []
+    return view.network(view.data["x"], *gates)
 
 
 def _product(weights: list[Array]) -> Float[Array, "output input"]:
