@@ -121,7 +121,6 @@ WHOLE = contextual()
         ("decision_boundary", {"dataset": {"name": "xor"}}, "dataset.margin: is missing"),
         ("decision_boundary", SQUARE, "dataset.name: 'contextual'.* use xor and give its margin"),
         ("fitted_start", SQUARE, "dataset.name: 'contextual'.* use xor"),
-        ("gate_identification", {"network": RELU | DEEP}, "give exactly one hidden layer"),
         ("layer_linearity", {}, r"network.hidden: \[6\].* give two layers or more"),
         ("layer_linearity", {"network": RELU | DEEP | BIAS}, "network.bias: True"),
         ("realisable_patterns", {}, "dataset.name: 'xor'.* use one with contexts"),

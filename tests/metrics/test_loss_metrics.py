@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from scipy.integrate import cumulative_trapezoid
 from scipy.optimize import minimize_scalar
 
 from builders import (
@@ -21,6 +22,7 @@ from builders import (
     theory_in_memory,
 )
 from neuralrace.extensions.registry import METRICS
+from neuralrace.metrics.loss.plateaus import plateaus_of as first_plateaus
 from neuralrace.theory.modes import deep_mode, mode_loss, shallow_mode
 
 few = settings(max_examples=20)
@@ -209,7 +211,6 @@ def test_times_of_levels_and_their_variation():
     off = np.abs(1 / rates - np.mean(1 / rates)) / np.mean(1 / rates)
     assert_close(metrics["level_time_deviation"], np.tile(off[:, None], 5), rtol=1e-3)
     assert metrics["plateau_level"].isnull().all()  # exponentials have no drops
-    assert metrics["plateau_time"].isnull().all()
 
 
 def test_variation_needs_several_runs_that_reach_the_level():
@@ -246,18 +247,40 @@ def test_plateau_is_where_the_log_loss_falls_most_slowly(last, unit, learning_ra
         bounds=(9 / slower, 24 / slower),
         method="bounded",
     )
-    assert_close(metrics["plateau_level"], loss(slowest.x) / loss(0.0), rtol=1e-4)
-    assert_close(metrics["plateau_time"], slowest.x, rtol=2e-2)
-    assert abs(metrics["plateau_level"] - last) < 0.01
+    assert_close(metrics["plateau_level"][0], loss(slowest.x) / loss(0.0), rtol=1e-4)
+    assert_close(metrics["plateau_time"][0], slowest.x, rtol=2e-2)
+    assert abs(metrics["plateau_level"][0] - last) < 0.01
+    # a drop falls fastest at its centre; the record is every 0.04 of the time of the curve
+    assert_close(metrics["plateau_length"][0], 17 / slower, rtol=0, atol=0.1 / slower)
+    assert metrics["plateau_level"][1].isnull()
 
 
-def test_longest_of_several_plateaus_counts():
+def test_plateaus_are_numbered_from_the_first():
     def loss(t, seed):
-        return drop(t, 5, 0.5, 0.5) + drop(t, 10, 0.3, 0.5) + drop(t, 30, 0.2, 0.5)
+        small = drop(t, 35, 0.1, 0.4) if seed == 2 else 0  # beyond the second plateau
+        return drop(t, 5, 0.5, 0.5) + drop(t, 10, 0.3, 0.5) + drop(t, 30, 0.2, 0.5) + small
 
     metrics = plateaus_of(loss)
-    assert_close(metrics["plateau_level"], np.full(3, 0.2), rtol=1e-3)
-    assert ((metrics["plateau_time"] > 12) & (metrics["plateau_time"] < 28)).all()
+    small = np.array([0, 0, 0.1])[:, None]
+    levels = (np.array([0.5, 0.2]) + small) / (1 + small)
+    assert_close(metrics["plateau_level"], levels, rtol=2e-2)
+    assert_close(metrics["plateau_length"], np.tile([5.0, 20.0], (3, 1)), rtol=0, atol=0.1)
+    between = np.array([[5, 10], [10, 30]])
+    assert (
+        (metrics["plateau_time"] > between[:, 0]) & (metrics["plateau_time"] < between[:, 1])
+    ).all()
+
+
+@pytest.mark.parametrize(("low", "found"), [(0.6, True), (0.75, False)])
+def test_rate_falls_by_a_third_between_drops(low, found):
+    """A low peak of the rate behind a high one, and a valley between them."""
+    time = np.arange(0, 40, 0.1)
+    rate = np.interp(time, [5, 10, 15, 20, 25], [0, 1, 0.9 * low, 0.9, 0])
+    loss = 20 - cumulative_trapezoid(rate, time, initial=0)
+    level, at, length = first_plateaus(loss, time)
+    assert np.isfinite([level[0], at[0], length[0]]).all() == found
+    if found:
+        assert_close(length[0], 10, rtol=0, atol=0.25)
 
 
 @pytest.mark.parametrize(
@@ -271,8 +294,54 @@ def test_longest_of_several_plateaus_counts():
 )
 def test_plateau_needs_two_drops(loss):
     metrics = plateaus_of(loss)
-    assert metrics["plateau_level"].isnull().all()
-    assert metrics["plateau_time"].isnull().all()
+    for name in ("level", "time", "length"):
+        assert metrics[f"plateau_{name}"].isnull().all()
+
+
+# Alignment and onset of modes --------------------------------------------------------------------
+
+
+def test_times_since_alignment_and_onset_of_a_turning_map():
+    """The map u_1 (v_1 cos a + v_2 sin a)^T, with an angle a that falls to 0, and a growing size.
+
+    Its alignment with the first mode is the root of cos a: C v_1 has the direction of u_1, and
+    C^T u_1 is at an angle a to v_1. Its strength is the size times cos a.
+    """
+    cell = cell_with_requirements(
+        ["mode_timing"], seeds=3, init_scales=[0.1], training={"learning_rate": 0.02, "steps": 400}
+    )
+    task, time = cell.dataset.load(), np.linspace(0, 1, 41)
+    u, v = task.modes.u, task.modes.v
+    late = np.array([0, 0.1, 0.3])
+    angle = np.pi / 2 * np.clip(1 + late[:, None] - 1.5 * time, 0, 1)
+    size = 0.05 * time**2
+    maps = size[:, None, None] * (
+        u[:, 0, None]
+        * (np.cos(angle)[..., None] * v[:, 0] + np.sin(angle)[..., None] * v[:, 1])[..., None, :]
+    )
+    outputs = maps @ (task.x @ np.linalg.inv(task.sigma_xx)).T
+    loss = np.exp(-np.array([1.0, 1.5, 3.0])[:, None] * 4 * time)
+    metrics = metrics_of(cell, loss=loss[None], output_curve=np.swapaxes(outputs, -2, -1)[None])
+    metrics, clock = metrics.isel(init_scale=0), flow_time(cell)
+    unit = clock[-1]
+    aligned = (1 + late - 2 / np.pi * np.arccos(0.81)) / 1.5
+    assert_close(
+        metrics["mode_alignment_time"].sel(mode=1), unit * aligned, rtol=0, atol=0.01 * unit
+    )
+    begun = []
+    fine = np.linspace(0, 1, 40001)
+    for delay in late:
+        strength = 0.05 * fine**2 * np.cos(np.pi / 2 * np.clip(1 + delay - 1.5 * fine, 0, 1))
+        begun.append(fine[np.argmax(strength >= 0.01 * task.modes.s[0])])
+    assert_close(
+        metrics["mode_onset_time"].sel(mode=1), unit * np.array(begun), rtol=0, atol=0.01 * unit
+    )
+    half = unit * np.log(2) / 4 / np.array([1.0, 1.5, 3.0])
+    for name, event in (("alignment", aligned), ("onset", np.array(begun))):
+        since = half - unit * event
+        off = abs(since - since.mean()) / half.mean()
+        measured = metrics[f"deviation_since_{name}"].sel(mode=1, loss_level=0.5)
+        assert_close(measured, off, rtol=0, atol=0.05)
 
 
 # Distance from theory ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import xarray as xr
 from builders import (
     assert_close,
     cell_with_requirements,
+    flow_time,
     for_all_runs,
     metrics_of,
     random_for_runs,
@@ -18,7 +19,7 @@ from builders import (
     theory_in_memory,
 )
 from neuralrace.metrics.relu.gate_identification import elbow, reln_gates_found
-from neuralrace.metrics.relu.imitation import on_plateau, scaling_disparity
+from neuralrace.metrics.relu.imitation import scaling_disparity
 from neuralrace.theory.reln.imitation import SmallestGraph, imitate, loss_gap, output_error
 from neuralrace.training.trainer import train
 
@@ -103,14 +104,6 @@ def test_another_candidate_does_not_imitate(imitated, imitation):
         axis=(-2, -1)
     )
     assert_close(error.isel(snapshot=-1), last / (y**2).sum())
-    share = loss[..., ::10] / loss[..., :1]
-    assert (other["imitation_plateau_error"] <= other["imitation_output_error"]).all()
-    for seed in range(2):
-        inner = range(1, 4)
-        fall = [np.log(share[0, seed, n - 1] / share[0, seed, n + 1]) for n in inner]
-        kept = [n for n in inner if 0.02 < share[0, seed, n] < 0.9]
-        flattest = min(kept, key=lambda n: fall[n - 1])
-        assert_close(other["imitation_plateau_error"][0, seed], error.values[0, seed, flattest])
     above = np.triu_indices(SAMPLES, k=1)
     for seed in range(2):
         pair = (
@@ -216,15 +209,60 @@ def test_disparity_ignores_shift_size_and_rotation():
     np.testing.assert_allclose(disparities, [0, 1 - cosine**2], atol=1e-9)
 
 
-def test_plateau_is_where_log_loss_is_flattest():
-    share = [1, 0.99, 0.98, 0.6, 0.55, 0.5, 0.2, 0.1, 0.011, 0.01]
-    loss = xr.DataArray(4 * np.array(share), {"time": np.arange(10)}, dims="time")
-    assert np.flatnonzero(on_plateau(loss)).tolist() == [4]
-
-
 def test_imitation_needs_candidates():
     with pytest.raises(ValueError, match=r"candidates: \{\}: give gated networks"):
         relu_cell(["imitation"])
+
+
+# Outputs on plateaus -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rested():
+    """A candidate in place of a ReLU network, ten records later, with a shift of its outputs."""
+    training = CONTEXTUAL["training"] | {"steps": 400}
+    parts = {"training": training, "record": {"every": 4}, "init_scales": [1e-4]}
+    cell = relu_cell(["plateau_outputs", "plateaus"], candidates=CANDIDATES, **parts)
+    trained = imitate(cell, cell.candidates["pairs"]).variables
+    late = np.maximum(np.arange(101) - 10, 0)
+    shift = np.random.default_rng(3).normal(size=(SAMPLES, 28))
+    outputs = trained["outputs"][:, :, late]
+    loss = trained["loss"][:, :, late]
+    at_own_time = metrics_of(relu_cell(["plateaus"], **parts), loss=trained["loss"])
+    metrics = metrics_of(cell, recorded(cell, loss=loss, output_curve=outputs + shift))
+    # where each loss is nearest to that of a plateau, plateau by plateau
+    level = at_own_time["plateau_level"].values[0]
+    share = trained["loss"][0] / trained["loss"][0, :, :1]
+    moments = abs(share[:, None] - level[..., None]).argmin(axis=-1)
+    rest = np.stack([trained["outputs"][0, seed, at] for seed, at in enumerate(moments)])
+    return cell, metrics.isel(init_scale=0), at_own_time.isel(init_scale=0), rest, shift
+
+
+def test_outputs_are_compared_on_each_networks_own_plateaus(rested):
+    cell, metrics, at_own_time, rest, shift = rested
+    power = (cell.dataset.load().y ** 2).sum()
+    own = metrics.sel(candidate="pairs")
+    assert_close(own["plateau_output_error"], np.full((2, 2), (shift**2).sum() / power))
+    other = ((rest + shift - rest[:, ::-1]) ** 2).sum(axis=(-2, -1)) / power
+    assert_close(own["other_plateau_output_error"], other)
+    assert_close(own["candidate_plateau_length"], at_own_time["plateau_length"])
+    assert_close(metrics["plateau_length"], at_own_time["plateau_length"])
+    moved = metrics["plateau_time"] - at_own_time["plateau_time"]
+    assert_close(moved, np.full((2, 2), 10 * flow_time(cell)[1]))
+
+
+def test_another_network_has_other_outputs_on_its_plateaus(rested):
+    _, metrics, *_ = rested
+    linear, own = (metrics["plateau_output_error"].sel(candidate=n) for n in ("linear", "pairs"))
+    assert (abs(linear - own) > 1e-4).all()
+
+
+def test_network_without_plateaus_has_no_outputs_there():
+    cell = relu_cell(["plateau_outputs"], candidates=CANDIDATES, record={"every": 40})
+    outputs = random_for_runs(cell, 3, SAMPLES, 28)
+    loss = for_all_runs(cell, np.array([2.0, 1.5, 1.0]))
+    metrics = metrics_of(cell, recorded(cell, loss=loss, output_curve=outputs))
+    assert metrics["plateau_output_error"].isnull().all()
 
 
 # Gate identification -----------------------------------------------------------------------------
@@ -331,6 +369,25 @@ def test_share_of_the_papers_gates(identified):
     # one of the paper's gates, twice, and one that is half open in a context
     gates = xr.DataArray([[1, 0, 0, 1], [1, 0, 0, 1], [1, 0, 1, 1.0]], dims=("pathway", "sample"))
     assert_close(reln_gates_found(gates, np.array([0, 1, 1, 0])), 1 / 3)
+
+
+def test_gates_of_the_last_of_two_hidden_layers_are_identified():
+    """The first layer passes inputs on, so that the second has the gates of a single one."""
+    cell = relu_cell(["gate_identification"], network=CONTEXTUAL["network"] | {"hidden": [7, 8]})
+    between = context_encoder(*[COMMON] * 4, *[FIRST] * 2, SECOND, THIRD)
+    trajectory = recorded(
+        cell,
+        outputs=random_for_runs(cell, 5, SAMPLES, 28),
+        weight_1=for_all_runs(cell, np.stack([np.eye(7)] * 5)),
+        weight_2=for_all_runs(cell, np.stack([between] * 5)),
+        weight_3=random_for_runs(cell, 5, 28, 8),
+    )
+    metrics = metrics_of(cell, trajectory)
+    gates = metrics["identified_gates"].isel(init_scale=0).sel(source="training", clusters=4)
+    by_sample = np.repeat(np.array(KNOWN), OBJECTS, axis=1)
+    assert_close(gates.sel(pathway=slice(1, 4)), by_sample)
+    assert_close(metrics["reln_gates_found"].sel(clusters=4), np.ones((1, 2)))
+    assert not {"identification_error", "identification_mse", "elbow"} & {*metrics}
 
 
 def test_gates_that_leave_out_samples_make_no_network():

@@ -74,7 +74,8 @@ def observe(cell, path):
         "neuron_imbalance_drift": np.stack([np.linalg.norm(c, axis=-1) for c in diagonal], -1),
         "offdiagonal_imbalance_drift": frobenius(outside),
     }
-    arrays["outputs"] = np.einsum("...oi,ni->...no", total[:, :, ::every], data.x)
+    arrays["output_curve"] = np.einsum("...oi,ni->...no", total, data.x)
+    arrays["outputs"] = arrays["output_curve"][:, :, ::every]
     arrays |= {f"weight_{n}": w[:, :, ::every] for n, w in enumerate(path, start=1)}
     if len(path) == 2:
         vectors = np.concatenate([path[0] @ data.modes.v, path[1].mT @ data.modes.u], axis=-1)

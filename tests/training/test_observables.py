@@ -78,6 +78,7 @@ def relu(make_run):
                     "accuracy",
                     "bias_norm",
                     "imbalance",
+                    "output_curve",
                     "outputs",
                     "rate_gap",
                 ],
@@ -233,6 +234,7 @@ def test_outputs_accuracy_and_bias_norms_equal_plain_loops(relu):
             layers = [w[member, time] for w in weights], [b[member, time] for b in biases]
             expected = forward(*layers, data.x)
             np.testing.assert_allclose(outputs[member, time], expected, **SMALL)
+            np.testing.assert_allclose(variables["output_curve"][member, time], expected, **SMALL)
             hits = expected.argmax(axis=1) == data.y.argmax(axis=1)
             np.testing.assert_allclose(accuracy[member, time], hits.mean())
     np.testing.assert_allclose(
@@ -573,7 +575,7 @@ def test_observables_of_a_graph(make_run):
         },
         record={"every": 1},
     )
-    names = ["imbalance", "layer_norm", "singular_values", "outputs"]
+    names = ["imbalance", "layer_norm", "singular_values", "outputs", "output_curve"]
     observed, network, initial = observed_at_random_weights(ensemble.task(), names)
     weights, start = ([np.asarray(w) for w in each.weights] for each in (network, initial))
     for number, w in enumerate(weights):
@@ -595,4 +597,5 @@ def test_observables_of_a_graph(make_run):
     h = w["ah"] @ x[:2] + w["bh"] @ x[2:]
     k = w["hk"] @ h + w["ak"] @ x[:2]
     outputs = np.vstack([w["ky"] @ k + w["hy"] @ h, w["kz"] @ k])
-    np.testing.assert_allclose(observed["outputs"], outputs.T, **SMALL)
+    for name in ("outputs", "output_curve"):
+        np.testing.assert_allclose(observed[name], outputs.T, **SMALL)

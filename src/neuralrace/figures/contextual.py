@@ -254,21 +254,37 @@ def draw_outputs(
         levels: losses over initial loss; the nearest snapshots of the ReLU network are drawn.
         scale: init scale of both runs, as in `snapshots`.
     """
-    cell, _ = relu_run
-    dataset, targets = task(cell), cell.data.y
     losses, outputs = snapshots(*relu_run, scale)
     moments = nearest_snapshots(losses, levels)
     gated = snapshots(*reln_run, scale)
     pairs = [(outputs[m], outputs_at_loss(losses[m], *gated)) for m in moments]
+    draw_pairs(ax, relu_run[0], pairs, [f"loss {losses[m]:.2f}" for m in moments])
+
+
+def draw_pairs(
+    ax: Axes,
+    cell: CellResults,
+    pairs: Sequence[tuple[Float[np.ndarray, "sample output"], Float[np.ndarray, "sample output"]]],
+    titles: Sequence[str],
+) -> None:
+    """Outputs of a ReLU network, of a gated network, and their difference; see `draw_outputs`.
+
+    Args:
+        ax: axes of a panel.
+        cell: the ReLU network.
+        pairs: outputs of both networks, for each column.
+        titles: titles of the columns.
+    """
+    dataset, targets = task(cell), cell.data.y
     most = max(float(abs(one - other).max()) for one, other in pairs)
     least, highest = float(targets.min()), float(targets.max())
     limit = DIFFERENCE_STEP * (most // DIFFERENCE_STEP + 1)
-    grid = style.split(ax, 3, len(moments), sharex=True, sharey=True)
-    for column, moment, pair in zip(grid.T, moments, pairs, strict=True):
+    grid = style.split(ax, 3, len(pairs), sharex=True, sharey=True)
+    for column, title, pair in zip(grid.T, titles, pairs, strict=True):
         for part, matrix in zip(column[:2], pair, strict=True):
             shades = style.heat(part, matrix, least, highest)
         differences = style.heat(column[2], pair[0] - pair[1], -limit, limit)
-        column[0].set_title(f"loss {losses[moment]:.2f}", loc="center")
+        column[0].set_title(title, loc="center")
     blocks = block_sizes(dataset)
     names = ["all", *map(str, range(1, len(blocks)))]
     contexts = [f"context {number}" for number in range(1, dataset.contexts + 1)]
@@ -279,9 +295,9 @@ def draw_outputs(
     for part, name in zip(grid[:, 0], ("ReLU", "gated", "difference"), strict=True):
         part.set_ylabel(name)
     # Centred below all columns: with an even number of them, below the gap in the middle.
-    grid[2, (len(moments) - 1) // 2].set_xlabel(
+    grid[2, (len(pairs) - 1) // 2].set_xlabel(
         "properties that hold in all contexts, or in one",
-        x=0.5 if len(moments) % 2 else 1.02,
+        x=0.5 if len(pairs) % 2 else 1.02,
     )
     ax.figure.colorbar(shades, ax=list(grid[:2].flat), label="output", aspect=16, pad=0.02)
     bar = ax.figure.colorbar(differences, ax=list(grid[2]), aspect=8, pad=0.02)

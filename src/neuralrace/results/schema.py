@@ -52,6 +52,7 @@ COORDINATES: dict[str, str] = {
     "moment": "second moment of gated inputs, and whose eigenvectors it is seen in",
     "fitted_on": "samples that least squares is fitted on",
     "loss_level": "share of the initial loss",
+    "plateau": "plateau of the loss, in the order of training",
     "clusters": "number of clusters of gate patterns",
     "source": "when the clustered gates are from: all of training, or its start",
     "run": "run that an imitation is trained for, by its seed",

@@ -1,28 +1,29 @@
 """A second hidden layer: the stages of a ReLU network and of its gated network.
 
 Follows Jarvis, Klein, Rosman and Saxe, fig. 6. In the gated network the first layer does not gate:
-it is one linear layer of 700 units on all pathways, as wide as the ReLU network's. A common pathway
-and three pathways that are open in two contexts each have 100 units at the second layer. There are
-8 runs of each network: thin lines are all of them, wide lines the one closest to the mean. What
-differs from the source: its picture of the gated network is not in its text, and neither are the
-width of the first layer and what context pathways receive. The gated network comes to half of the
-loss at about the same time as the ReLU network, but rests at another loss, and is done much
-earlier. It rests where the ReLU network does if context pathways do not receive the context, as in
-a gated network of one hidden layer; the context then has first-layer units of its own. So does
-another network, in which each pathway has a first layer of 100 units.
+it is linear, and as wide as the ReLU network's, with 700 units. A common pathway and three pathways
+that are open in two contexts each have 100 units at the second layer. As in appendix F, context
+pathways do not receive the context, which has 700 first-layer units of its own. There are 8 runs of
+each network: thin lines are all of them, wide lines the one closest to the mean. What differs from
+the source: its picture of the gated network and the width of the first layer are not in its text,
+and networks are trained for 4,800 and 2,400 epochs of 8,000. Both networks rest at the same losses,
+where outputs agree, but the first drop of the gated network is later, and it is done earlier. If
+all pathways receive the context, the first plateau is at another loss.
 """
 
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from matplotlib.axes import Axes
 
+from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import draw_network, gate_handles, graph
 from neuralrace.figures.gate_patterns import colour
-from neuralrace.figures.sweeps import metric, relative_loss
+from neuralrace.figures.sweeps import metric, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -36,21 +37,19 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 """Names and markers of networks, by experiment; those of two hidden layers are first."""
 NETWORKS_OF_TWO = ("two_hidden", "two_hidden_gated")
 OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "two_hidden_objects": ("gated, context to common", {"color": style.categorical(2), "ls": "--"}),
+    "two_hidden_shown": ("gated, context to all", {"color": style.categorical(2), "ls": "--"}),
     "two_hidden_separate": (
         "gated, a first layer each",
         {"color": style.categorical(9), "ls": ":"},
     ),
 }
 """Names and lines of other gated networks, by experiment."""
-PLATEAUS = (0.69, 0.4)
-"""Losses over initial loss on plateaus of the ReLU network."""
 HALF = 0.5
 """Times are relative to the time at this loss over initial loss."""
 NAMED = 0.58
 """Loss over initial loss at which curves have their names."""
-END = 5.5
-"""Last relative time that is drawn."""
+LAST, END = 60, 5.5
+"""Last time that is drawn, and last relative time."""
 SPREAD = 0.08
 """Half the width of a column of runs."""
 
@@ -65,10 +64,10 @@ SPREAD = 0.08
             "metrics": "level_time",
         },
         "two_hidden two_hidden_gated": {
-            "trajectory": "loss outputs",
-            "metrics": "level_time",
+            "trajectory": "loss output_curve",
+            "metrics": "level_time plateau_level plateau_time",
         },
-        "two_hidden_objects two_hidden_separate": {
+        "two_hidden_shown two_hidden_separate": {
             "trajectory": "loss",
             "metrics": "level_time",
         },
@@ -84,8 +83,8 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The gated network: a line for each pathway, all of them through the first layer. Gates are at
-    the second layer.
+    """The gated network: a line for each pathway. All that start at objects go through the same
+    first layer. Gates are at the second layer.
     """
     cell = results.cell("two_hidden_gated")
     drawn, opened = graph(cell), contextual.gates_by_context(cell)
@@ -94,37 +93,32 @@ def panel_a(results: Results, ax: Axes) -> None:
         drawn,
         dict(zip(drawn.pathways, map(colour, opened > 0), strict=True)),
         {pathway.nodes[-2]: gates for pathway, gates in zip(drawn.pathways, opened, strict=True)},
-        {"x": "object,\ncontext", "y": "properties"},
+        {"object": "object", "context": "context", "y": "properties"},
         shape=1.4,
     )
     style.note(ax, "cells: gates in\ncontexts 1, 2, 3", "lower right", color="0.35")
-    ax.set_title("All pathways share a linear first layer")
+    ax.set_title("Context pathways do not receive the context")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Loss as a share of its start; markers are the moments of e."""
-    relu = results.cell("two_hidden")
-    losses, _ = contextual.snapshots(relu, contextual.typical_seed(relu))
-    levels = losses[contextual.nearest_snapshots(losses, PLATEAUS)]
+    """Loss as a share of its start; markers are plateaus, which e shows."""
     for name in NETWORKS_OF_TWO:
         cell = results.cell(name)
         _draw_runs(ax, cell, cell.flow_time, name)
-        reached, _ = contextual.snapshots(cell, contextual.typical_seed(cell))
-        moments = [contextual.moment_at_loss(level, reached) for level in levels]
-        clock = cell.trajectory["snapshot_flow_time"].values
-        ax.plot(np.interp(moments, np.arange(len(clock)), clock), levels, linestyle="",
-                markeredgecolor="white", markersize=6.5, zorder=4, **NETWORKS[name][1])  # fmt: skip
+        time, level, _ = _plateaus(cell)
+        ax.plot(time, level, linestyle="", markeredgecolor="white", markersize=6.5, zorder=4,
+                **NETWORKS[name][1])  # fmt: skip
     ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
-    ax.set_xlim(0, float(relu.flow_time[-1]))
-    ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\nmarkers: moments of e",
+    ax.set_xlim(0, LAST)
+    ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\nmarkers: plateaus",
             ha="right", va="top", color="0.35", transform=ax.transAxes)  # fmt: skip
-    ax.set_title("The gated network is done much earlier")
+    ax.set_title("Same plateaus, other times between drops")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
     """Loss against time over the mean time to half of the loss, each network by its own. Broken
-    lines are the run nearest to the mean of other gated networks: the context reaches the common
-    pathway only, or each pathway has a first layer of its own.
+    lines are the run nearest to the mean of other gated networks: all pathways receive the context,
+    or each pathway has a first layer of its own.
     """
     for name in NETWORKS_OF_TWO:
         cell = results.cell(name)
@@ -163,12 +157,36 @@ def panel_d(results: Results, ax: Axes) -> None:
 
 
 def panel_e(results: Results, ax: Axes) -> None:
-    """Outputs at losses on plateaus of the ReLU network, of either network's run nearest to the
-    mean, and their difference.
+    """Outputs on the first plateaus of either network's run nearest to the mean, and their
+    difference.
     """
-    runs = [(cell, contextual.typical_seed(cell)) for cell in map(results.cell, NETWORKS_OF_TWO)]
-    contextual.draw_outputs(ax, runs[0], runs[1], PLATEAUS)
-    ax.set_title("On the ReLU network's plateaus outputs are similar")
+    relu, gated = (_plateaus(results.cell(name)) for name in NETWORKS_OF_TWO)
+    titles = [f"loss {one:.2f}, {other:.2f}" for one, other in zip(relu[1], gated[1], strict=False)]
+    pairs = list(zip(relu[2], gated[2], strict=False))
+    contextual.draw_pairs(ax, results.cell("two_hidden"), pairs, titles)
+    ax.set_title("On each plateau outputs are similar")
+
+
+def _plateaus(
+    cell: CellResults,
+) -> tuple[
+    Float[np.ndarray, " plateau"],
+    Float[np.ndarray, " plateau"],
+    Float[np.ndarray, "plateau sample output"],
+]:
+    """Flow times of the plateaus of the typical run, losses over initial loss, and outputs there.
+
+    Raises:
+        UserError: the run has no plateau.
+    """
+    seed = contextual.typical_seed(cell)
+    time, level = (metric(cell, f"plateau_{name}").sel(seed=seed) for name in ("time", "level"))
+    found = time.notnull().values
+    if not found.any():
+        raise UserError("its loss has no plateau to draw", key=cell.name)
+    curve = smallest_scale(cell.get("trajectory", "output_curve")).sel(seed=seed)
+    at = np.searchsorted(cell.flow_time.values, time.values[found])
+    return time.values[found], level.values[found], curve.values[at]
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> None:
@@ -180,6 +198,6 @@ def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> No
     typical = losses.sel(seed=contextual.typical_seed(cell))
     ax.plot(time, typical, color=props["color"], linewidth=1.8)
     if len(reached := np.flatnonzero(typical.values <= NAMED)):
-        offset, side = ((6, 4), "left") if name == "two_hidden" else ((10, -22), "right")
+        offset, side = ((6, 4), "left") if name == "two_hidden" else ((-8, -8), "right")
         ax.annotate(label, (float(time[reached[0]]), NAMED), offset, textcoords="offset points",
                     ha=side, va="center", color=props["color"])  # fmt: skip

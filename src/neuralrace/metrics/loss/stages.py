@@ -12,7 +12,7 @@ from neuralrace.results.cells import CellResults
 LEAST_HEIGHT = 1e-3
 """Least height of a drop, a peak of -dL/dt, as a share of the highest peak."""
 LEAST_PROMINENCE = 0.5
-"""Least prominence of a drop, as a share of its height."""
+"""Least prominence of a stage, as a share of its height."""
 
 
 @Metric(
@@ -35,7 +35,10 @@ def stages(cell: CellResults) -> Values:
     axis = loss.get_axis_num("time")
     rate = loss.copy(data=-np.gradient(loss.values, cell.flow_time.values, axis=axis))
     count = xr.apply_ufunc(
-        lambda curve: float(len(drops(curve))), rate, input_core_dims=[["time"]], vectorize=True
+        lambda curve: float(len(drops(curve, LEAST_PROMINENCE))),
+        rate,
+        input_core_dims=[["time"]],
+        vectorize=True,
     )
     return {
         "stages": count.where(rate.notnull().all("time")),
@@ -43,7 +46,12 @@ def stages(cell: CellResults) -> Values:
     }
 
 
-def drops(rate: Float[np.ndarray, " time"]) -> Int[np.ndarray, " drop"]:
-    """Indices of the separate peaks of one curve of the rate -dL/dt; see `stages`."""
+def drops(rate: Float[np.ndarray, " time"], least_prominence: float) -> Int[np.ndarray, " drop"]:
+    """Indices of the separate peaks of one curve of the rate -dL/dt.
+
+    Args:
+        rate: the curve.
+        least_prominence: least prominence of a peak, as a share of its height.
+    """
     peaks, properties = find_peaks(rate, height=LEAST_HEIGHT * np.max(rate), prominence=0)
-    return peaks[properties["prominences"] >= LEAST_PROMINENCE * properties["peak_heights"]]
+    return peaks[properties["prominences"] >= least_prominence * properties["peak_heights"]]

@@ -22,7 +22,7 @@ ELBOW = 2.0
 
 
 @Metric(
-    requires="layered relu one_hidden full_batch",
+    requires="layered relu full_batch",
     observables="outputs weights",
     trains=True,
     variables={
@@ -60,6 +60,9 @@ ELBOW = 2.0
 def gate_identification(cell: CellResults) -> Values:
     """Gates by number of clusters, the error of networks with these gates, and its elbow.
 
+    Gates are those of the last hidden layer. With several hidden layers they make no network of
+    parallel pathways, and there are no errors and no elbow.
+
     Gates of all seeds are clustered together, for each init scale: over all of training and, as a
     control, at the start alone. Networks with the identified gates are trained for the first three
     seeds, on the axis `run`, and compared with the ReLU network of the same seed. Errors are 0 for
@@ -78,7 +81,7 @@ def gate_identification(cell: CellResults) -> Values:
     from neuralrace.theory.reln.imitation import altered, imitate, loss_gap, output_error
 
     spec, data = cell.spec, cell.data
-    units = spec.layered.hidden[0]
+    *below, units = spec.layered.hidden
     weights, outputs = cell.weights(), cell.trajectory["outputs"]
     loss = cell.trajectory["loss"]
     levels = loss.sel(time=outputs["snapshot"].values)
@@ -113,6 +116,8 @@ def gate_identification(cell: CellResults) -> Values:
                 gates[scale, at, row, pathways] = gating.gates
                 centroids[scale, at, row, pathways] = gating.centroids
                 shares[scale, at, row, pathways] = gating.shares
+                if below:
+                    continue
                 trained = imitate(imitated, gating.network)
                 relu = outputs[runs].values
                 error = output_error(levels[runs].values, relu, trained, data.y)
@@ -124,11 +129,14 @@ def gate_identification(cell: CellResults) -> Values:
         "identified_gates": gates,
         "identified_centroids": centroids,
         "identified_share": shares,
-        "identification_error": errors,
-        "identification_gap": gaps,
-        "identification_mse": squares,
-        "elbow": elbow(squares),
     }
+    if not below:
+        values |= {
+            "identification_error": errors,
+            "identification_gap": gaps,
+            "identification_mse": squares,
+            "elbow": elbow(squares),
+        }
     if data.contexts is not None:
         values["reln_gates_found"] = reln_gates_found(gates, data.contexts)
     return values

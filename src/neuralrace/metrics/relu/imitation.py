@@ -4,15 +4,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from scipy.spatial import procrustes
-from xarray import ufuncs
 
 from neuralrace.errors import configured_as
 from neuralrace.extensions.registry import Metric
 from neuralrace.metrics.values import Values, crossing_time, loss_levels
 from neuralrace.results.cells import CellResults
-
-LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
-"""Shares of the initial loss between which the plateau lies."""
 
 
 @Metric(
@@ -29,10 +25,6 @@ LEAST_PLATEAU, MOST_PLATEAU = 0.02, 0.9
         "imitation_output_error": (
             "candidate",
             "largest |f - g|^2/|y|^2 between the ReLU network and a candidate at equal loss",
-        ),
-        "imitation_plateau_error": (
-            "candidate",
-            "|f - g|^2/|y|^2 at equal loss, where the ReLU network's loss falls least for its size",
         ),
         "imitation_time_ratio": (
             "candidate loss_level",
@@ -106,7 +98,6 @@ def imitation(cell: CellResults) -> Values:
         "imitation_gap": gap(cell, loss, imitated),
         "imitation_output_error_curve": error,
         "imitation_output_error": error.max("snapshot", skipna=False),
-        "imitation_plateau_error": error.where(on_plateau(snapshots)).max("snapshot"),
         "imitation_time_ratio": time_ratio(cell, imitated),
     }
     if "sample_similarity" in cell.trajectory:
@@ -134,19 +125,6 @@ def time_ratio(cell: CellResults, loss: xr.DataArray) -> xr.DataArray:
     levels, relu = loss_levels(cell), cell.trajectory["loss"]
     time, relu_time = (crossing_time(-curve, -levels, cell.flow_time) for curve in (loss, relu))
     return (time / relu_time).transpose(*(dim for dim in loss.dims if dim != "time"), ...)
-
-
-def on_plateau(loss: xr.DataArray) -> xr.DataArray:
-    """Whether each snapshot is on the plateau: where log loss falls least between its neighbours.
-
-    The plateau lies between the two limits of the loss. Above them the first drop has not come yet,
-    and below them the targets are learned.
-    """
-    share = (loss / loss.isel(time=0, drop=True)).rename(time="snapshot")
-    logarithm = ufuncs.log(share)
-    fall = logarithm.shift(snapshot=1) - logarithm.shift(snapshot=-1)
-    fall = fall.where((share > LEAST_PLATEAU) & (share < MOST_PLATEAU))
-    return fall == fall.min("snapshot")
 
 
 def scaling_disparity(

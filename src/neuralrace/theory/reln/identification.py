@@ -83,15 +83,15 @@ def gate_patterns(
     x: Float[np.ndarray, "sample input"],
     source: Source = "training",
 ) -> Bool[np.ndarray, "row sample"]:
-    """Gating patterns of the units of the first hidden layer, a row per unit, network and snapshot.
+    """Gating patterns of the units of the last hidden layer, a row per unit, network and snapshot.
 
     Args:
         weights: W_1 ... W_L of networks without biases.
         x: inputs.
         source: name of the snapshots, a key of `SNAPSHOTS`.
     """
-    selected = [weight[..., SNAPSHOTS[source], :, :] for weight in weights[:2]]
-    return relu_gates(selected, x)[0].reshape(-1, len(x))
+    selected = [weight[..., SNAPSHOTS[source], :, :] for weight in weights]
+    return relu_gates(selected, x)[-1].reshape(-1, len(x))
 
 
 def identify(

@@ -41,8 +41,16 @@ def mode_strength(view: View) -> Mapping[str, Array]:
 )
 def outputs(view: View) -> Mapping[str, Array]:
     """Network outputs on all samples."""
-    gates = [view.data["gates"]] if "gates" in view.data else []
-    return {"outputs": view.network(view.data["x"], *gates)}
+    return {"outputs": _outputs(view)}
+
+
+@Observable(
+    requires="layered|gated|graph",
+    variables={"output_curve": ("time sample output", "network outputs on the dataset, each time")},
+)
+def output_curve(view: View) -> Mapping[str, Array]:
+    """Network outputs on all samples as often as the loss, where snapshots of weights are rare."""
+    return {"output_curve": _outputs(view)}
 
 
 @Observable(
@@ -66,6 +74,11 @@ def output_error(view: View) -> Mapping[str, Array]:
     """Mean squared error of each output, over that of the best constant."""
     x, y = view.data["x"], view.data["y"]
     return {"output_error": jnp.mean((view.network(x) - y) ** 2, axis=0) / jnp.var(y, axis=0)}
+
+
+def _outputs(view: View) -> Float[Array, "sample output"]:
+    gates = [view.data["gates"]] if "gates" in view.data else []
+    return view.network(view.data["x"], *gates)
 
 
 def _product(weights: list[Array]) -> Float[Array, "output input"]:
