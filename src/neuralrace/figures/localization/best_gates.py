@@ -23,11 +23,11 @@ RUN: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4, "alpha":
 GATED: dict[str, Any] = RUN | {"color": style.COLOURS["gated"]}
 RELU: dict[str, Any] = RUN | {"color": style.COLOURS["relu"]}
 GATES: dict[str, tuple[str, dict[str, Any]]] = {
-    "random half-spaces": ("half-spaces,\nrandom", GATED | {"fillstyle": "none"}),
-    "descended half-spaces": ("half-spaces,\ndescended", GATED),
-    "random tiling": ("tilings,\nrandom", GATED | {"marker": "s", "fillstyle": "none"}),
-    "descended tiling": ("tilings,\ndescended", GATED | {"marker": "s"}),
-    "trained": ("ReLU,\nat the end", RELU | {"marker": "*", "markersize": 7}),
+    "random half-spaces": ("random half-spaces", GATED | {"fillstyle": "none"}),
+    "descended half-spaces": ("descended half-spaces", GATED),
+    "random tiling": ("random tilings", GATED | {"marker": "s", "fillstyle": "none"}),
+    "descended tiling": ("descended tilings", GATED | {"marker": "s"}),
+    "trained": ("ReLU network at the end", RELU | {"marker": "*", "markersize": 7}),
 }
 """Names and markers by the source of the gates."""
 ROWS: dict[str, tuple[str, int | None, dict[str, Any]]] = {
@@ -52,26 +52,21 @@ ROWS: dict[str, tuple[str, int | None, dict[str, Any]]] = {
     },
 )
 def legend(results: Results) -> style.Handles:
-    """None: points and rows are labelled."""
-    return []
+    """Gates of the left panel."""
+    return [style.handle(name, **props) for name, props in GATES.values()]
 
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss on fresh samples by the share of the squared precision that couples pathways.
 
-    Small markers are runs, and the labels stand at their means.
+    Markers are single runs.
     """
     cell = _cell(results)
-    for source, (name, props) in GATES.items():
+    for source, (_, props) in GATES.items():
         share = metric(cell, "descended_diagonality", gates_from=source)
-        loss = metric(cell, "descended_loss", gates_from=source)
-        ax.plot(share, loss, **props)
-        at = float(share.max()), float(loss.mean())
-        look = {"color": props["color"], "fontsize": 6.5, "va": "center"}
-        ax.annotate(name, at, (6, 0), textcoords="offset points", **look)
+        ax.plot(share, metric(cell, "descended_loss", gates_from=source), **props)
     ax.set(xlabel="precision between pathways (0: diagonal)", ylabel="loss on fresh samples")
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    ax.set_xlim(-0.02, 0.52)
     ax.set_title("The best gates found overlap")
 
 
