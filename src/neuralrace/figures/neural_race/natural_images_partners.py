@@ -24,9 +24,9 @@ from neuralrace.results.cells import CellResults, Results
 SWEEPS = {
     "images_five": ("left", 0.45),
     "images": ("left", 0.3),
-    "images_twenty": ("right", 0.75),
+    "images_twenty": ("right", 0.78),
     "images_of_40": ("right", 0.1),
-    "images_of_100": ("right", 0.45),
+    "images_of_100": ("right", 0.58),
 }
 """Experiments by number of domains; the end of a name that is at its line, and the height."""
 ROWS = (

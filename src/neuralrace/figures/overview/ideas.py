@@ -129,8 +129,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Weights of the two hidden units from each feature after training, of one run: an arrow for
-    each of six features, longest for those that are represented. Dark arrows are strong targets.
+    """Weights of the two hidden units from each feature after training, of one run: a line for each
+    of six features, longest for those that are represented. Dark lines are strong targets.
     """
     cells = results.cells("superposition")
     sparse = min((c for c in cells if not _rectified(c)), key=_active)
