@@ -74,6 +74,8 @@ def observe(cell, path):
         "neuron_imbalance_drift": np.stack([np.linalg.norm(c, axis=-1) for c in diagonal], -1),
         "offdiagonal_imbalance_drift": frobenius(outside),
     }
+    residual = np.einsum("...oi,ni->...no", total, data.x) - data.y
+    arrays["output_error"] = np.mean(residual**2, axis=-2) / data.y.var(axis=0)
     arrays["outputs"] = np.einsum("...oi,ni->...no", total[:, :, ::every], data.x)
     arrays |= {f"weight_{n}": w[:, :, ::every] for n, w in enumerate(path, start=1)}
     if len(path) == 2:

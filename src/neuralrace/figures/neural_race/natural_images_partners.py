@@ -22,11 +22,11 @@ from neuralrace.figures import domains, style
 from neuralrace.results.cells import CellResults, Results
 
 SWEEPS = {
-    "images_five": ("left", 0.45),
+    "images_five": ("left", 0.6),
     "images": ("left", 0.3),
-    "images_twenty": ("right", 0.78),
+    "images_twenty": ("right", 0.75),
     "images_of_40": ("right", 0.1),
-    "images_of_100": ("right", 0.58),
+    "images_of_100": ("right", 0.45),
 }
 """Experiments by number of domains; the end of a name that is at its line, and the height."""
 ROWS = (
