@@ -22,7 +22,7 @@ from neuralrace.figures import domains, style
 from neuralrace.results.cells import CellResults, Results
 
 SWEEPS = {
-    "images_five": ("left", 0.45),
+    "images_five": ("left", 0.6),
     "images": ("left", 0.3),
     "images_twenty": ("right", 0.75),
     "images_of_40": ("right", 0.1),

@@ -129,8 +129,8 @@ def panel_c(results: Results, ax: Axes) -> None:
 
 
 def panel_d(results: Results, ax: Axes) -> None:
-    """Weights of the two hidden units from each feature after training, of one run: an arrow for
-    each of six features, longest for those that are represented. Dark arrows are strong targets.
+    """Weights of the two hidden units from each feature after training, of one run: a line for each
+    of six features, longest for those that are represented. Dark lines are strong targets.
     """
     cells = results.cells("superposition")
     sparse = min((c for c in cells if not _rectified(c)), key=_active)
@@ -141,15 +141,9 @@ def panel_d(results: Results, ax: Axes) -> None:
     parts = style.split(ax, 1, len(chosen), sharex=True, sharey=True)[0]
     for part, cell in zip(parts, chosen, strict=True):
         vectors = cell.get("trajectory", "weight_1").isel(init_scale=0, seed=0, snapshot=-1)
-        for vector, colour in zip(
-            vectors.values.T, style.sequential(vectors.shape[1]), strict=True
-        ):
-            part.annotate(
-                "",
-                vector,
-                (0, 0),
-                arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.4},
-            )
+        colours = style.sequential(vectors.shape[1])
+        for (x, y), colour in zip(vectors.values.T, colours, strict=True):
+            part.plot([0, x], [0, y], color=colour, marker="o", markevery=[1])
         name = f"{'ReLU' if _rectified(cell) else 'linear'}, active {_active(cell):.0%}"
         part.set_title(name, loc="center")
         part.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", xlabel="hidden unit 1")
