@@ -208,6 +208,7 @@ def parallel_path(
     recorded = snapshot // ensemble.record.every
     return {
         "loss": squared_loss(ensemble, answers, data),
+        "output_curve": answers,
         "outputs": answers[:, :, recorded],
         "pathway_values": course[..., None, None] * s,
         "sample_similarity": course[:, :, recorded, None, None] * similarity,
@@ -363,6 +364,7 @@ def trajectory(cell_id: str, ensemble: Ensemble):
         "singular_values": lambda: singular_values(path),
         "mode_strength": lambda: np.einsum("ok,...oi,ik->...k", modes.u, total, modes.v),
         "gram": gram,
+        "output_curve": lambda: answer,
         "outputs": lambda: answer[:, :, recorded],
         "output_error": lambda: np.mean((answer - data.y) ** 2, axis=-2) / data.y.var(axis=0),
         "accuracy": lambda: np.mean(answer.argmax(-1) == data.y.argmax(-1), axis=-1),

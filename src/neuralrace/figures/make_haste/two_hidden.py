@@ -18,7 +18,6 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from neuralrace.errors import UserError
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import draw_network, gate_handles, graph
@@ -65,7 +64,7 @@ SPREAD = 0.08
         },
         "two_hidden two_hidden_gated": {
             "trajectory": "loss output_curve",
-            "metrics": "level_time plateau_level plateau_time",
+            "metrics": "level_time plateau_time",
         },
         "two_hidden_shown two_hidden_separate": {
             "trajectory": "loss",
@@ -161,8 +160,8 @@ def panel_e(results: Results, ax: Axes) -> None:
     difference.
     """
     relu, gated = (_plateaus(results.cell(name)) for name in NETWORKS_OF_TWO)
-    titles = [f"loss {one:.2f}, {other:.2f}" for one, other in zip(relu[1], gated[1], strict=False)]
-    pairs = list(zip(relu[2], gated[2], strict=False))
+    titles = [f"loss {one:.2f}, {other:.2f}" for one, other in zip(relu[1], gated[1], strict=True)]
+    pairs = list(zip(relu[2], gated[2], strict=True))
     contextual.draw_pairs(ax, results.cell("two_hidden"), pairs, titles)
     ax.set_title("On each plateau outputs are similar")
 
@@ -176,17 +175,14 @@ def _plateaus(
 ]:
     """Flow times of the plateaus of the typical run, losses over initial loss, and outputs there.
 
-    Raises:
-        UserError: the run has no plateau.
+    In place of a plateau that a run does not have, it is the end of training.
     """
-    seed = contextual.typical_seed(cell)
-    time, level = (metric(cell, f"plateau_{name}").sel(seed=seed) for name in ("time", "level"))
-    found = time.notnull().values
-    if not found.any():
-        raise UserError("its loss has no plateau to draw", key=cell.name)
+    seed, clock = contextual.typical_seed(cell), cell.flow_time.values
+    time = metric(cell, "plateau_time").sel(seed=seed).fillna(clock[-1]).values
+    at = np.searchsorted(clock, time)
+    loss = relative_loss(cell.get("trajectory", "loss")).sel(seed=seed)
     curve = smallest_scale(cell.get("trajectory", "output_curve")).sel(seed=seed)
-    at = np.searchsorted(cell.flow_time.values, time.values[found])
-    return time.values[found], level.values[found], curve.values[at]
+    return time, loss.values[at], curve.values[at]
 
 
 def _draw_runs(ax: Axes, cell: CellResults, time: xr.DataArray, name: str) -> None:
