@@ -8,9 +8,11 @@ functions of the library are called.
 import compileall
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from compiling import CACHE, QUICK
+from warm_python import PYTHON
 
 # kernels that a machine is set up with; workers leave them out too
 os.environ.pop("OPENBLAS_CORETYPE", None)
@@ -104,6 +106,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> Together:
     """Tells pytest-xdist how to hand out tests."""
     return Together(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ending_python() -> Iterator[None]:
+    """Ends the process that processes of tests are forks of."""
+    yield
+    PYTHON.end()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
