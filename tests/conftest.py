@@ -5,7 +5,9 @@ start inherit it: no implicit promotion of types or ranks. Shapes of arrays are 
 functions of the library are called.
 """
 
+import atexit
 import compileall
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -106,6 +108,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> Together:
     """Tells pytest-xdist how to hand out tests."""
     return Together(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """Has later collections of garbage skip modules and tests; they take a twelfth of a test."""
+    gc.freeze()
+    atexit.register(gc.freeze)  # and the one as Python ends
 
 
 @pytest.fixture(scope="session", autouse=True)
