@@ -127,9 +127,9 @@ def serve(requests: socket.socket, channel: socket.socket) -> None:
         requests: where they arrive.
         channel: the other end, which forks use to start workers.
     """
-    for name in [*IMPORTED, *(m.name for m in pkgutil.iter_modules() if "plugin" in m.name)]:
-        if name in IMPORTED or name.startswith("snakemake_"):
-            import_module(name)
+    found = (module.name for module in pkgutil.iter_modules())
+    for name in (*IMPORTED, *(name for name in found if name.startswith("snakemake_"))):
+        import_module(name)
     assert not [name for name in sys.modules if name.startswith("neuralrace")]
     del os.environ["OPENBLAS_NUM_THREADS"]
     gc.freeze()
