@@ -5,12 +5,16 @@ start inherit it: no implicit promotion of types or ranks. Shapes of arrays are 
 functions of the library are called.
 """
 
+import atexit
 import compileall
+import gc
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from compiling import CACHE, QUICK
+from warm_python import PYTHON
 
 # kernels that a machine is set up with; workers leave them out too
 os.environ.pop("OPENBLAS_CORETYPE", None)
@@ -104,6 +108,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> Together:
     """Tells pytest-xdist how to hand out tests."""
     return Together(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """Has later collections of garbage skip modules and tests; they take a twelfth of a test."""
+    gc.freeze()
+    atexit.register(gc.freeze)  # and the one as Python ends
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ending_python() -> Iterator[None]:
+    """Ends the process that processes of tests are forks of."""
+    yield
+    PYTHON.end()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,6 @@
 import inspect
 import json
 import logging
-import os
 import re
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from neuralrace.workflow import measure, train
 from neuralrace.workflow import solve as solving
 from neuralrace.workflow.job import Job
 from neuralrace.workflow.stages import code, specifications
+from warm_python import PYTHON
 
 X, Y = np.eye(4), np.diag([4.0, 3.0, 2.0, 1.0])
 FEW = {"init_scales": [0.05], "seeds": 2, "records": 20, "progress": False}
@@ -912,10 +912,7 @@ for case in {list(CALLS)!r}:
     record(case, lambda: eval(case))
 print(json.dumps(messages))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},  # remarks of XLA on some processors
-    )  # fmt: skip
+    done = PYTHON.run(["-c", code])
     assert not done.stderr, done.stderr
     return json.loads(done.stdout)
 

@@ -5,14 +5,12 @@ in the tests of their modules, such as tests/config/test_load.py.
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from neuralrace.cli.main import main
+from warm_python import PYTHON
 
 FIRST = """\
 experiments:
@@ -237,11 +235,8 @@ for call in {list(CALLS)!r}:
         messages[call] = str(error)
 print(json.dumps(messages))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True, text=True, check=True, cwd=tmp_path_factory.mktemp("empty"),
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},  # remarks of XLA on some processors
-    )  # fmt: skip
+    done = PYTHON.run(["-c", code], tmp_path_factory.mktemp("empty"))
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 

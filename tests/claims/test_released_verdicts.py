@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from builders import REPOSITORY
 from compiling import QUICK
 from neuralrace.claims.spec import read_claims
 from neuralrace.claims.stored import stored_verdicts
@@ -17,6 +16,7 @@ from neuralrace.config.cost import estimate_cost
 from neuralrace.config.load import config_folder
 from neuralrace.config.variants import VARIANT_SETS
 from neuralrace.workflow.study import Study
+from warm_python import PYTHON
 
 STORED = config_folder() / "verdicts.json"
 SAMPLE = 2
@@ -104,9 +104,8 @@ def test_verdicts_with_fresh_seeds_come_out_again_on_a_sample(study, claims, tmp
         seconds = sum(estimate_cost(cell).seconds() for cell in cells.values())
         costs.setdefault(paper, []).append((seconds, statement.id))
     names = [name for each in costs.values() for _, name in sorted(each)[:SAMPLE]]
-    subprocess.run(
-        [sys.executable, "-c", RUN, str(tmp_path), *names], check=True, env=os.environ | QUICK
-    )
+    done = PYTHON.run(["-c", RUN, str(tmp_path), *names], REPOSITORY, os.environ | QUICK)
+    assert done.returncode == 0, done.stderr
     found = released("blind")
     verdicts = json.loads((tmp_path / "verdicts.json").read_text())
     assert set(verdicts) == set(names)

@@ -31,6 +31,7 @@ from neuralrace.results.theory import theory_dataset
 from neuralrace.results.trajectory import trajectory_dataset
 from neuralrace.training.trainer import train
 from neuralrace.workflow.stages import fingerprints
+from warm_python import PYTHON
 
 COMMANDS = (
     "keys",
@@ -480,16 +481,10 @@ ONE_TRAINING = re.compile(r"^train +1$", re.MULTILINE)
 """In Snakemake's table of jobs."""
 
 
-def outside(folder, *arguments, status=0):
+def outside(folder, *arguments, module="neuralrace.cli.main", status=0):
     """Output of a command in a folder outside of any clone."""
-    done = subprocess.run(
-        [sys.executable, "-m", "neuralrace.cli.main", *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = os.pathsep.join(filter(None, sys.path))
+    done = PYTHON.run(["-m", module, *arguments], folder, os.environ | {"PYTHONPATH": path})
     assert done.returncode == status, done.stderr
     return done.stdout + done.stderr
 
@@ -526,24 +521,8 @@ def test_deployed_workflow_runs(tmp_path):
     assert lines[1:3] == ["cd papers", "neuralrace run deep_linear/staircase   # one experiment"]
     only = tmp_path / "papers/only.yaml"
     only.write_text("only: [deep_linear/staircase]")
-    planned = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "snakemake",
-            "-n",
-            "cells",
-            "-c",
-            "1",
-            "--config",
-            f"settings={only}",
-        ],
-        cwd=only.parent,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    arguments = ("-n", "cells", "-c", "1", "--config", f"settings={only}")
+    planned = outside(only.parent, *arguments, module="snakemake")
     assert ONE_TRAINING.search(planned)
     assert all((only.parent / name).exists() for name in bundled.FILES)
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import tomllib
 
@@ -11,6 +10,7 @@ import pytest
 
 from builders import REPOSITORY
 from compiling import QUICK
+from warm_python import PYTHON
 
 GUIDE = (REPOSITORY / "docs/own_package.md").read_text(encoding="utf-8")
 KINDS = ("datasets", "observables", "solutions", "metrics", "figures")
@@ -154,13 +154,7 @@ save("paper/journey", "", {name: {}}, "", *files)
 def python(folder, *arguments):
     """A Python process in which the distribution in a folder is installed."""
     path = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=os.environ | QUICK | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    return PYTHON.run(arguments, folder, os.environ | QUICK | {"PYTHONPATH": path})
 
 
 def suite(folder, module, *arguments):

@@ -1,13 +1,13 @@
 """Result files of all kinds of cells: types, conventions, and opening them repeatedly."""
 
 import json
-import subprocess
-import sys
 
 import cf_xarray  # noqa: F401  adds the accessor
 import netCDF4
 import pytest
 import xarray as xr
+
+from warm_python import PYTHON
 
 KINDS = ("trajectory", "theory", "metrics")
 UNITS = {"1", "epochs", "steps", "tau", "1/tau"}
@@ -58,7 +58,7 @@ def test_texts_are_ascii_of_fixed_length(paths):
 def test_open_files_can_be_opened_again(paths):
     of_a_network = {kind[:2]: path for kind, path in paths.items()}
     assert len(of_a_network) == 12  # three files of four kinds of network
-    subprocess.run([sys.executable, "-c", OPEN, *of_a_network.values()], check=True)
+    assert PYTHON.run(["-c", OPEN, *map(str, of_a_network.values())]).returncode == 0
 
 
 def test_files_follow_the_cf_conventions(paths):

@@ -14,6 +14,7 @@ import pytest
 
 from builders import REPOSITORY
 from compiling import QUICK
+from warm_python import PYTHON
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 COSTS = {"ours": [{"cold_cpu": 3.0}], "plain": [{"cold_cpu": 2.0}]}
@@ -46,10 +47,7 @@ assert (expected[0, :, -1] < 0.9 * expected[0, :, 0]).all(), "nothing is learned
 assert not np.array_equal(expected[0], expected[1]), "the warm work has other numbers"
 peers.report({work!r}, {COSTS}, found, expected)
 """
-    run = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | QUICK, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    run = PYTHON.run(["-c", code], tmp_path, os.environ | QUICK)
     assert run.returncode == 0, run.stderr
     assert "1.50" in run.stdout
 

@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 from builders import REPOSITORY
 from mentions import lines
 from neuralrace.config.bundled import FILES
+from warm_python import PYTHON
 
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
@@ -188,14 +189,7 @@ def installed(released, tmp_path_factory):
         packed.extractall(site)
 
     def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(site)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = PYTHON.run(arguments, folder, os.environ | {"PYTHONPATH": str(site)})
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -1,8 +1,6 @@
 """Cells of a results folder: reading, selecting, and messages."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ from neuralrace.results.cells import CellResults, Results, open_results
 from neuralrace.results.checksums import fingerprint
 from neuralrace.results.files import read_result, write_result
 from neuralrace.results.trajectory import trajectory_dataset
+from warm_python import PYTHON
 
 CELLS = ("alpha/first/a", "alpha/first/b", "beta/second/main")
 
@@ -280,10 +279,7 @@ for read in (nr.open_results, nr.open_tree, nr.claims_table):
 
 def test_value_that_is_no_path_is_refused():
     """In a process of its own, as the tests check types before the functions do."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import neuralrace.errors\n" + NO_PATHS],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = PYTHON.run(["-c", "import neuralrace.errors\n" + NO_PATHS])
     assert done.stdout.count(": give the path of a results folder\n") == 15, done.stderr
     assert "folder: None: give" in done.stdout
 

@@ -29,6 +29,7 @@ from neuralrace.results.files import open_lazily, read_result, write_result
 from neuralrace.results.lock import locked
 from neuralrace.results.verify import verify
 from preloaded import no_locks, no_room
+from warm_python import PYTHON
 
 
 @pytest.fixture
@@ -517,8 +518,8 @@ files.write_result(dataset.assign(loss=dataset["loss"] + 1), path)
 
 @pytest.mark.parametrize("renames", [0, 1])
 def test_next_run_finishes_what_a_killed_writer_began(dataset, path, renames):
-    order = [sys.executable, "-c", KILLED, str(path), str(renames)]
-    assert subprocess.run(order, check=False).returncode == -signal.SIGKILL
+    done = PYTHON.run(["-c", KILLED, str(path), str(renames)])
+    assert done.returncode == -signal.SIGKILL
     expected = another(dataset) if renames else dataset
     xr.testing.assert_equal(read_result(path), expected)
     outputs = [path, checksum_path(path)]
@@ -531,8 +532,7 @@ def test_next_run_finishes_what_a_killed_writer_began(dataset, path, renames):
 
 
 def test_incomplete_temporary_files_replace_nothing(dataset, path):
-    order = [sys.executable, "-c", KILLED, str(path), "0"]
-    assert subprocess.run(order, check=False).returncode == -signal.SIGKILL
+    assert PYTHON.run(["-c", KILLED, str(path), "0"]).returncode == -signal.SIGKILL
     (temporary,) = path.parent.glob(".trajectory.nc.[0-9]*.tmp")
     temporary.write_bytes(temporary.read_bytes()[:-1])
     before = read_checksums(checksum_path(path))

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import yaml
 
 from builders import LINEAR, REPOSITORY
 from neuralrace.workflow.study import PLANNED
-from warm_snakemake import WarmSnakemake
+from warm_python import PYTHON
 
 CELL = LINEAR | {
     "init": {"name": "aligned"},
@@ -70,7 +70,6 @@ PREAMBLE = (
 """Beginnings of the lines that Snakemake prints before it plans."""
 TARGETS = ("total", "figures", "gallery", "cells", "plots", "metrics", "claims", "blind", "ranges")
 """Rows of its table of jobs that are targets or the total."""
-SNAKEMAKE = WarmSnakemake()
 
 
 @dataclass
@@ -112,10 +111,19 @@ class Workspace:
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         """Runs Snakemake, which must succeed or fail as given; returns what it prints."""
-        arguments = (*arguments, "--cores", str(self.cores))
-        status, printed = SNAKEMAKE.run(arguments, self.path, self.environment())
-        assert (status != 0) == fails, printed
-        return printed
+        return self.run("snakemake", *arguments, "--cores", str(self.cores), fails=fails)
+
+    def neuralrace(self, *arguments: str, fails: bool = False, outside: Path | None = None) -> str:
+        """The same for a command of `neuralrace`, with the package in a folder if one is given."""
+        return self.run("neuralrace.cli.main", *arguments, fails=fails, outside=outside)
+
+    def run(self, *command: str, fails: bool, outside: Path | None = None) -> str:
+        environment = self.environment()
+        if outside is not None:
+            environment["PYTHONPATH"] += f"{os.pathsep}{outside}"
+        done = PYTHON.run(["-m", *command], self.path, environment)
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     def refusal(self, *arguments: str) -> str:
         """The error message of Snakemake, which must print its preamble and nothing else."""
@@ -175,13 +183,6 @@ def build(path: Path) -> Workspace:
     workspace.configure("layer_dynamics", workspace.layers)
     workspace.claim()
     return workspace
-
-
-@pytest.fixture(scope="session", autouse=True)
-def ending_snakemake() -> Iterator[None]:
-    """Ends the process that imports Snakemake once."""
-    yield
-    SNAKEMAKE.end()
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,6 @@
 """`neuralrace benchmark` as a command: the board, its files, and what a second call does."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -61,21 +58,8 @@ def at_rest(problem):
 }
 
 
-def neuralrace(workspace, *arguments, fails=False, outside=None):
-    """What a command of `neuralrace` prints; with the package in a folder, if one is given."""
-    environment = workspace.environment()
-    if outside is not None:
-        environment["PYTHONPATH"] += f"{os.pathsep}{outside}"
-    done = subprocess.run(
-        [sys.executable, "-m", "neuralrace.cli.main", *arguments], cwd=workspace.path,
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode != 0) == fails, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 def benchmark(workspace, *arguments, **options):
-    return neuralrace(workspace, "benchmark", "--cores", "1", *arguments, **options)
+    return workspace.neuralrace("benchmark", "--cores", "1", *arguments, **options)
 
 
 @pytest.fixture(scope="module")
@@ -143,10 +127,10 @@ def test_an_edited_table_is_noticed(scored):
     table = workspace.path / "results" / "benchmark.csv"
     whole = table.read_text()
     table.write_text(whole.replace("flow", "mine"))
-    printed = neuralrace(workspace, "verify", fails=True)
+    printed = workspace.neuralrace("verify", fails=True)
     assert "results/benchmark.csv: is not what was written; it was changed" in printed
     table.write_text(whole)
-    assert "figures and tables verified" in neuralrace(workspace, "verify")
+    assert "figures and tables verified" in workspace.neuralrace("verify")
 
 
 def test_a_theory_of_another_package_is_scored_and_nothing_is_trained_again(scored, tmp_path):
@@ -185,7 +169,7 @@ def test_a_theory_of_another_package_is_scored_and_nothing_is_trained_again(scor
 )
 def test_mistakes_in_arguments_are_named(scored, arguments, message):
     workspace, _ = scored
-    assert neuralrace(workspace, "benchmark", *arguments, fails=True).startswith(message)
+    assert workspace.neuralrace("benchmark", *arguments, fails=True).startswith(message)
 
 
 def test_without_tasks_the_target_says_what_to_do(scored):

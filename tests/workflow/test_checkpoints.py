@@ -24,6 +24,7 @@ from hypothesis.extra import numpy as hnp
 from neuralrace.errors import UserError
 from neuralrace.training.checkpointing import State
 from neuralrace.workflow.checkpoints import FileCheckpoints
+from warm_python import PYTHON
 
 DTYPES = ["float32", "float64", "bool", "int32", "int64", "uint8"]
 
@@ -333,10 +334,8 @@ except UserError as error:
 def test_a_failed_write_is_reported_and_the_old_checkpoint_stays(checkpoints, path):
     """A limit on the size of files replaces a full disk."""
     checkpoints.save(state())
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    done = PYTHON.run(["-c", LIMITED, str(path)])
+    assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"cannot be written .*File too large.*disk has room", done.stdout)
     assert_is(restored(path)[0], state())
     assert list(path.parent.iterdir()) == [path]

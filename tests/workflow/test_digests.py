@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,18 +10,19 @@ from test_outside import CELL, FILES, install
 from test_provenance import CHOICES, STAGES
 
 from neuralrace.results import provenance
+from warm_python import PYTHON
 
 pytestmark = pytest.mark.workflow
 
 NOTING = """
-import json, os, sys, types
+import json, sys, types
 
 import psutil
 
 def memory_info(process):  # which a worker asks for after each job
     files = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
     request = sys._getframe(2).f_locals["request"]
-    with open(os.environ["LOADED"], "a") as noted:
+    with open({path!r}, "a") as noted:
         print(json.dumps([request["job"], request["name"], [f for f in files if f]]), file=noted)
     return types.SimpleNamespace(rss=10**12)  # so much that the worker is replaced
 
@@ -97,7 +96,8 @@ def relative(files):
 
 def test_every_module_that_a_job_loads_is_in_the_checksum_of_its_stage(workspace, tmp_path):
     outside = tmp_path / "extension"
-    install(outside, {**FILES, "sitecustomize.py": NOTING})
+    noted = tmp_path / "loaded.jsonl"
+    install(outside, {**FILES, "sitecustomize.py": NOTING.format(path=str(noted))})
     # few cells, as each job has a worker of its own
     workspace.configure("deep_linear", {"time_to_learn": workspace.deep["time_to_learn"]})
     shutil.rmtree(workspace.path / "config/layer_dynamics")
@@ -106,16 +106,10 @@ def test_every_module_that_a_job_loads_is_in_the_checksum_of_its_stage(workspace
     workspace.claims("paper")
     (workspace.path / "config/benchmark/findings.yaml").write_text("findings: []\n")
     paths = (workspace.path / "src", outside)
-    noted = tmp_path / "loaded.jsonl"
-    environment = workspace.environment() | {
-        "PYTHONPATH": os.pathsep.join(map(str, paths)), "LOADED": str(noted)
-    }  # fmt: skip
+    environment = workspace.environment() | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
 
     def run(*command):
-        done = subprocess.run(
-            [sys.executable, *command], cwd=workspace.path, env=environment, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+        done = PYTHON.run(command, workspace.path, environment)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -128,7 +122,7 @@ def test_every_module_that_a_job_loads_is_in_the_checksum_of_its_stage(workspace
         if stage in STAGES and (stage not in OF_CELLS or name == CHECKED):
             loaded[stage] |= relative(files)
         if stage == "judge":  # to import it takes as long as to judge
-            assert not [file for file in files if "/scipy/stats/" in file]
+            assert not [file for file in files if "site-packages/scipy/stats/" in file]
     for stage, files in loaded.items():
         assert f"neuralrace/workflow/{stage}.py" in files, f"no job of {stage} ran"
         assert "neuralrace/training/environment.py" in files

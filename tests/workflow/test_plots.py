@@ -1,8 +1,6 @@
 """`neuralrace run` plots each cell that no figure of a paper shows."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,21 +13,11 @@ PLOTS = [f"figures/mine/first/{label}.png" for label in LABELS]
 CONFIGURATION = ("--configfile", "mine.yaml")
 
 
-def neuralrace(workspace, *arguments: str) -> str:
-    """What a command of `neuralrace` prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "neuralrace.cli.main", *arguments], cwd=workspace.path,
-        env=workspace.environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_an_experiment_of_ones_own_is_plotted(workspace):
     experiment = workspace.deep["step_size"]
     content = {"only": ["mine"], "experiments": {"mine": {"first": experiment}}}
     (workspace.path / "mine.yaml").write_text(yaml.safe_dump(content))
-    printed = neuralrace(workspace, "run", "--cores", "1", *CONFIGURATION)
+    printed = workspace.neuralrace("run", "--cores", "1", *CONFIGURATION)
     places = dict(re.findall(r"^(\w+): (/.*)$", printed, re.MULTILINE))
     assert set(places) == {"results", "figures"}
     assert all(Path(place).is_dir() for place in places.values())
