@@ -36,7 +36,8 @@ LARGE = {"color": "0.6", "marker": "X"}
 
 @Figure(
     layout="abc;dde",
-    height=4.6,
+    height=4.4,
+    heights=(1.0, 0.88),
     widths=(1.0, 1.0, 1.15),
     reads={
         "make_haste/batches": {"metrics": "full_batch_distance"},
@@ -74,6 +75,8 @@ def panel_a(results: Results, ax: Axes) -> None:
         ends.append((means[-1], f"batch of {size}\n(of {items})", props["color"]))
     ax.autoscale_view()
     label_ends(ax, ends)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="learning rate", ylabel="largest loss difference /\ninitial loss")
     runs = distances[0].sizes["seed"]
     style.note(ax, f"bars: range\nover {runs} runs\nthin: slope 1", "upper left", color="0.35")
