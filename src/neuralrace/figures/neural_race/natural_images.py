@@ -4,9 +4,9 @@ Figure 7 of Saxe, Sodhani and Lewallen (2022): each of M input domains turns the
 of its own, each output domain asks for their classes in an order of its own, and an input domain is
 trained with K output domains. The networks are linear and learn by squared error; errors are those
 of images that were held out. Digits stand for the images of the source, in ten domains and in as
-many as it has: 40 for CIFAR (b), 100 for MNIST (c); among 40 and 100
-domains shares above 40% were not run. Where sets of photographs are configured, they
-are drawn in their place. Markers are means and bars ranges over seeds (10 for digits, 5 for MNIST,
+many as it has: 40 for CIFAR (b), 100 for MNIST (c). Among 40 and 100 domains, shares above 40%
+were not run. Where sets of photographs are configured, they are drawn in their place.
+Markers are means and bars ranges over seeds (10 for digits, 5 for MNIST,
 2 for CIFAR-10, whose images are read from JPEG copies). At the source's size of its panel c (MNIST,
 100 domains, 10,000 tasks; run apart, on a GPU) untrained pairs explain at least 0.987 of what
 trained ones do from 40% of pairs on, in each of eight runs.
