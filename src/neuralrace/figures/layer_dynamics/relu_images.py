@@ -90,7 +90,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ax.tick_params(length=0)
     bar = ax.figure.figure.colorbar(image, cax=ax.inset_axes((1.03, 0, 0.035, 1)))
     bar.set_label("growth per 1000 steps")
-    ax.set_title("Middle layers share one colour per column")
+    ax.set_title("Layers 2-6 grow at similar rates")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -105,9 +105,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     )
     ends: list[tuple[float, str, style.Colour | str]] = []
     for values, pairs, name, colour in (
-        (gap / gap.max("time"), UPPER, "absolute, 4 to 6\n(over its peak)", "0.45"),
-        (relative, UPPER, "relative, 4 to 6\n(over the rates)", style.COLOURS["relu"]),
-        (relative, LOWEST, "relative, 1 and 2", style.categorical(0)),
+        (gap / gap.max("time"), UPPER, "gap / its peak,\nlayers 4-6", "0.45"),
+        (relative, UPPER, "gap / sum of rates,\nlayers 4-6", style.COLOURS["relu"]),
+        (relative, LOWEST, "gap / sum of rates,\nlayers 1-2", style.categorical(0)),
     ):
         shown = values.sel(pair=pairs)
         style.over_seeds(ax, gap["time"], shown.stack(seed=("run", "pair")), color=colour)

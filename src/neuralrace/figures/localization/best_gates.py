@@ -1,16 +1,18 @@
 r"""The best gates that were found overlap, and gates that change have one Fourier basis.
 
-Half-spaces and tilings descend on the least-squares loss of eq. 12 from the same random directions:
-four pathways on a ring of 16, correlation lengths 2 and 1. Where gates are as few as two pathways
-on three spins, all 32,896 tables were tried: the best overlap, and the best tiling has about ten
-times their excess loss. Gates of ReLU networks couple pathways less, and lose more. On the right,
-the gate of each unit is the half-space of the mean receptive field, moved to the unit, and changes
-during training: equations by frequency of the joint shift are compared with descent on samples. A
-ReLU network of shifted units is such a network. Eight runs each; the notes have no such figures.
+Half-spaces and tilings are optimised on the least-squares loss of eq. 12, from the same random
+directions: four pathways on a ring of 16, correlation lengths 2 and 1. Where gates are as few as
+two pathways on three spins, all 32,896 tables were tried: the best overlap, and the best tiling has
+about ten times their excess loss. Gates of ReLU networks couple pathways less, and lose more. On
+the right, the gate of each unit is the half-space of the mean receptive field, moved to the unit,
+and changes during training: equations by frequency of the joint shift are compared with descent on
+samples. A ReLU network of shifted units is such a network. Eight runs each; the notes have no such
+figures.
 """
 
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
@@ -22,22 +24,24 @@ from neuralrace.results.cells import CellResults, Results
 RUN: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4, "alpha": 0.7}
 GATED: dict[str, Any] = RUN | {"color": style.COLOURS["gated"]}
 RELU: dict[str, Any] = RUN | {"color": style.COLOURS["relu"]}
+SPREAD = 0.02
+"""Half the width of the column of tilings, whose precision is diagonal."""
 GATES: dict[str, tuple[str, dict[str, Any]]] = {
     "random half-spaces": ("random half-spaces", GATED | {"fillstyle": "none"}),
-    "descended half-spaces": ("descended half-spaces", GATED),
+    "descended half-spaces": ("optimised half-spaces", GATED),
     "random tiling": ("random tilings", GATED | {"marker": "s", "fillstyle": "none"}),
-    "descended tiling": ("descended tilings", GATED | {"marker": "s"}),
-    "trained": ("ReLU network at the end", RELU | {"marker": "*", "markersize": 7}),
+    "descended tiling": ("optimised tilings", GATED | {"marker": "s"}),
+    "trained": ("trained ReLU network", RELU | {"marker": "*", "markersize": 7}),
 }
 """Names and markers by the source of the gates."""
-ROWS: dict[str, tuple[str, int | None, dict[str, Any]]] = {
-    "gates of the start": ("shared_gates_error", 1, GATED),
-    "gates refreshed\nhalf as often": ("shared_gates_error", 5, GATED),
-    "gates refreshed\nas simulated": ("shared_gates_error", 10, GATED),
-    "ReLU network,\nshifted units": ("shifted_relu_error", None, RELU),
-    "ReLU network,\nunrelated units": ("relu_error", None, RELU),
+ROWS: dict[str, tuple[str, int | None]] = {
+    "gates frozen\nat the start": ("shared_gates_error", 1),
+    "gates refreshed\nhalf as often": ("shared_gates_error", 5),
+    "gates refreshed\nat the same times": ("shared_gates_error", 10),
+    "ReLU network,\nshifted units": ("shifted_relu_error", None),
+    "ReLU network,\nunrelated units": ("relu_error", None),
 }
-"""Metric, number of refreshes and colour by the name of a row."""
+"""Metric and number of refreshes by the name of a row."""
 
 
 @Figure(
@@ -59,15 +63,20 @@ def legend(results: Results) -> style.Handles:
 def panel_a(results: Results, ax: Axes) -> None:
     """Loss on fresh samples by the share of the squared precision that couples pathways.
 
-    Markers are single runs.
+    Markers are single runs; those of tilings, whose share is 0, stand beside each other.
     """
     cell = _cell(results)
     for source, (_, props) in GATES.items():
         share = metric(cell, "descended_diagonality", gates_from=source)
-        ax.plot(share, metric(cell, "descended_loss", gates_from=source), **props)
-    ax.set(xlabel="precision between pathways (0: diagonal)", ylabel="loss on fresh samples")
+        loss = metric(cell, "descended_loss", gates_from=source)
+        aside = SPREAD if source.endswith("tiling") else 0.0
+        ax.plot(share + np.linspace(-aside, aside, share.size), loss, **props)
+    (pathways,), inputs = cell.spec.layered.hidden, cell.data.x.shape[1]
+    text = f"$K$ = {pathways} pathways,\n$L$ = {inputs} inputs\ntilings: 0%, side by side"
+    style.note(ax, text, "lower left", color="0.35")
+    ax.set(xlabel="share of squared precision between pathways", ylabel="loss on fresh samples")
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    ax.set_title("The best gates found overlap")
+    ax.set_title("The best gates we found overlap")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -75,13 +84,13 @@ def panel_b(results: Results, ax: Axes) -> None:
 
     Dots are single runs.
     """
-    ax.set_title("One basis solves changing gates")
+    ax.set_title("Equations by frequency are exact for shifted gates")
     ax = style.named_rows(ax, ROWS)
-    ax.set(xscale="log", xlim=(1e-16, 10), xlabel="distance from simulated weights")
-    for row, (name, refreshes, props) in enumerate(ROWS.values()):
+    ax.set(xscale="log", xlim=(1e-16, 10), xlabel="relative distance from simulated weights")
+    for row, (name, refreshes) in enumerate(ROWS.values()):
         errors = metric(_cell(results), name)
         errors = errors if refreshes is None else errors.sel(refreshes=refreshes)
-        ax.plot(errors, [row] * errors.size, **props)
+        ax.plot(errors, [row] * errors.size, **RUN, color="0.3")
 
 
 def _cell(results: Results) -> CellResults:

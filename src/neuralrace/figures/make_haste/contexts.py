@@ -30,7 +30,7 @@ LABEL = (-0.16, 0.5)
 
 @Figure(
     layout="a;b;c;d",
-    height=6.7,
+    height=7.3,
     heights=(1.2, 1.2, 1.0, 1.0),
     cf={"a": "Fig. 5", "b": "Fig. 5", "c": "Fig. 5", "d": "Fig. 5"},
     reads={
@@ -54,8 +54,8 @@ def legend(results: Results) -> style.Handles:
     return [
         style.handle("ReLU network", **contextual.RELU),
         style.handle("gated, $q = C - 1$", **contextual.RELN),
-        style.handle("theory", **style.THEORY),
-        style.handle("Jarvis et al., closed form", **style.PAPER),
+        style.handle("theory (b to d)", **style.THEORY),
+        style.handle("Jarvis et al. (b to d)", **style.PAPER),
     ]
 
 
@@ -73,9 +73,9 @@ def panel_a(results: Results, ax: Axes) -> None:
         style.over_seeds(part, cell.flow_time, imitated, **contextual.RELN)
         ratio = metric(cell, "imitation_time_ratio", candidate=RELN).sel(loss_level=LATE)
         _finish_loss(part, cell, float(ratio.mean("seed")))
-    parts[0].set_ylabel("loss over initial loss")
+    parts[0].set_ylabel("loss / initial loss")
     parts[0].yaxis.set_label_coords(*LABEL)
-    ax.set_title("In stages from 1e-5, both networks keep step")
+    ax.set_title("Trained in stages, gated networks are slightly faster")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -87,10 +87,9 @@ def panel_b(results: Results, ax: Axes) -> None:
         draw_relative_loss(part, reln, contextual.RELN, solutions)
         late, early = (contextual.level_time(cell, LATE) for cell in (relu, reln))
         _finish_loss(part, relu, early / late)
-        part.tick_params(labelbottom=False)
-    parts[0].set_ylabel("loss over initial loss")
+    parts[0].set_ylabel("loss / initial loss")
     parts[0].yaxis.set_label_coords(*LABEL)
-    ax.set_title("Jointly from 1e-4, ReLU networks fall behind")
+    ax.set_title("Trained jointly, gated networks are clearly faster")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -102,7 +101,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     for part in parts:
         part.tick_params(labelbottom=False)
     style.note(parts[0], "dark: strong modes", "lower right")
-    ax.set_title("Gated network, common pathway: several modes overshoot")
+    ax.set_title("Common pathway: several modes overshoot")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -112,7 +111,7 @@ def panel_d(results: Results, ax: Axes) -> None:
         part.set_xlabel(style.FLOW_TIME)
     parts[0].text(0.03, 0.7, "dark:\nstrong\nmodes", transform=parts[0].transAxes,
                   fontsize=6.5, va="top")  # fmt: skip
-    ax.set_title("Gated network, context pathways: closed form comes late")
+    ax.set_title("Context pathways: paper's closed form is too slow")
 
 
 def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
@@ -132,7 +131,7 @@ def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
             float(off.sel(solution=solution).max("pathway").mean("seed"))
             for solution in ("pathway_modes", "staged_modes")
         )
-        text = f"theory {near:.1%} off, Jarvis et al. {far:.0%} off"
+        text = f"max. error: theory {near:.1%}, Jarvis et al. {far:.0%}"
         style.note(part, text)
     parts[0].set_ylabel("singular value")
     parts[0].yaxis.set_label_coords(*LABEL)
@@ -140,13 +139,16 @@ def _draw_values(results: Results, common: bool, ax: Axes) -> np.ndarray:
 
 
 def _finish_loss(part: Axes, cell: CellResults, ratio: float) -> None:
-    """Axes of a loss, with the time of the gated network over that of the ReLU network."""
+    """Axes of a loss, with the init scale and the time of the gated network over the ReLU one."""
     part.set(xlim=(0, _end(cell)), yscale="log", ylim=(0.01, 1.2), ylabel="")
+    part.set_xlabel(style.FLOW_TIME)
+    scale = float(cell.get("trajectory", "loss")["init_scale"].min())
+    style.note(part, f"init scale $10^{{{np.log10(scale):.2g}}}$", "lower left", color="0.35")
     part.axhline(LATE, **style.GUIDE)
     style.note_at(part, f"{LATE:.0%}", (0, LATE), (3, 2))
     part.set_title(f"{contextual.task(cell).contexts} contexts", loc="center")
     if np.isfinite(ratio):
-        style.note(part, f"the gated network takes {ratio:.2f}\nof the time to {LATE:.0%}")
+        style.note(part, f"time to {LATE:.0%}: {ratio:.2f} of ReLU's")
 
 
 def _pairs(results: Results) -> list[tuple[CellResults, CellResults]]:

@@ -23,17 +23,21 @@ from neuralrace.results.cells import Results
 
 RELN = "two"
 """The candidate of the ReLU network as the source describes it."""
+THIN: dict[str, Any] = {"linewidth": 1.4, "alpha": 1.0}
 READINGS: dict[str, tuple[str, dict[str, Any]]] = {
     RELN: ("in stages, 175 units each", contextual.RELN),
-    "two_jointly": ("jointly", {"color": "black", "linestyle": ":"}),
-    "two_of_table": ("100 units each", {"color": style.categorical(2), "linestyle": "--"}),
-    "two_shown": ("contexts shown", {"color": style.categorical(1), "linestyle": "-."}),
-    "one": ("open in one context", {"color": contextual.family_props((1,))["color"]}),
+    "two_jointly": ("jointly", THIN | {"color": "black", "linestyle": ":"}),
+    "two_of_table": ("100 units each", THIN | {"color": style.categorical(9), "linestyle": "--"}),
+    "two_shown": (
+        "pathways see contexts",
+        THIN | {"color": style.categorical(2), "linestyle": "-."},
+    ),
+    "one": ("open in one context", THIN | {"color": contextual.family_props((1,))["color"]}),
 }
 """Names and lines of candidates, by name in the configuration."""
 SHARES = (0.42, 0.2)
 """Losses over initial loss at which outputs are drawn."""
-SHORT = r"flow time (units of $\tau$)"
+TIME = r"time ($\tau$)"
 LEAST = 0.004
 """Least loss over initial loss at which distances of outputs are drawn."""
 TENTH = 0.1
@@ -41,7 +45,7 @@ TENTH = 0.1
 
 
 @Figure(
-    layout="aab;ccc;ddd",
+    layout="aaabb;ccccc;ddddd",
     height=7.0,
     heights=(1.1, 1.8, 0.95),
     cf={"a": "Fig. 4a", "c": "Fig. 4a", "d": "Fig. 4b"},
@@ -61,7 +65,7 @@ def legend(results: Results) -> style.Handles:
     """The ReLU network, the gated network and its theory."""
     return [
         style.handle("ReLU network", **contextual.RELU),
-        style.handle("gated, in stages, as many units in all", **contextual.RELN),
+        style.handle("gated, trained in stages, same total units", **contextual.RELN),
         style.handle("theory of the gated network", **style.THEORY),
     ]
 
@@ -86,9 +90,9 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.plot(times, shown[moments], "o", color=contextual.RELU["color"], markersize=5, zorder=4)
     ax.annotate("outputs in c", (times[-1], shown[moments[-1]]), (4, 4), color="0.35",
                 textcoords="offset points")  # fmt: skip
-    ax.set(xlabel=style.FLOW_TIME, ylim=(0, 1.05))
+    ax.set(xlabel=TIME, ylabel="loss / initial loss", ylim=(0, 1.05))
     ax.set_xlim(0, style.settling_time(loss, cell.flow_time))
-    ax.set_title("The gated network passes the same stages")
+    ax.set_title("The gated network goes through the same plateaus")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -103,11 +107,12 @@ def panel_b(results: Results, ax: Axes) -> None:
         style.over_seeds(ax, loss.sel(time=errors["time"].values), errors, **props)
     ax.axhline(TENTH, **style.GUIDE)
     handles = [style.handle(label, **props) for label, props in READINGS.values()]
+    handles.append(style.handle(f"limit in the claim: {TENTH:g}", **style.GUIDE))
     ax.legend(handles=handles, fontsize=6.5)
     ax.set(xscale="log", xlim=(1.05, LEAST), ylim=(0, 1.7 * ax.dataLim.y1))
-    ax.set_xlabel("loss over initial loss")
+    ax.set_xlabel("loss / initial loss")
     ax.set_ylabel("relative distance of outputs\nfrom the ReLU network's")
-    ax.set_title("Showing contexts spoils outputs")
+    ax.set_title("Outputs differ if pathways see contexts")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -135,7 +140,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     axes = style.split(ax, 1, len(gates), sharey=True)[0]
     for pathway, (part, row) in enumerate(zip(axes, gates, strict=True)):
         contextual.draw_singular_values(part, cell, [pathway])
-        part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None), xlabel=SHORT)
+        part.set(xlim=(0, float(cell.flow_time[-1])), ylim=(0, None), xlabel=TIME)
         part.set_title(contextual.opening_label(row, contextual.task(cell)), loc="center")
     axes[0].set_ylabel("singular value")
     axes[1].text(0.03, 0.9, "dark: strong modes", transform=axes[1].transAxes, fontsize=6.5)

@@ -21,7 +21,6 @@ from matplotlib.axes import Axes
 from neuralrace.extensions.registry import Figure
 from neuralrace.figures import contextual, style
 from neuralrace.figures.diagrams import draw_network, gate_handles, graph
-from neuralrace.figures.gate_patterns import colour
 from neuralrace.figures.sweeps import metric, relative_loss, smallest_scale
 from neuralrace.results.cells import CellResults, Results
 
@@ -36,9 +35,12 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 """Names and markers of networks, by experiment; those of two hidden layers are first."""
 NETWORKS_OF_TWO = ("two_hidden", "two_hidden_gated")
 OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "two_hidden_shown": ("gated, context to all", {"color": style.categorical(2), "ls": "--"}),
+    "two_hidden_shown": (
+        "gated, all pathways see the context",
+        {"color": style.categorical(2), "ls": "--"},
+    ),
     "two_hidden_separate": (
-        "gated, a first layer each",
+        "gated, separate first layers",
         {"color": style.categorical(9), "ls": ":"},
     ),
 }
@@ -51,6 +53,8 @@ LAST, END = 60, 5.5
 """Last time that is drawn, and last relative time."""
 SPREAD = 0.08
 """Half the width of a column of runs."""
+LEVELS = (0.5, 0.2, 0.05)
+"""Losses over initial loss whose times are compared, as in the claims."""
 
 
 @Figure(
@@ -82,15 +86,17 @@ def legend(results: Results) -> style.Handles:
 
 
 def panel_a(results: Results, ax: Axes) -> None:
-    """The gated network: a line for each pathway. All that start at objects go through the same
-    first layer. Gates are at the second layer.
+    """The gated network: a line for each pathway, with a grey for each part of the second layer.
+    All that start at objects go through the same first layer. Gates are at the second layer.
     """
     cell = results.cell("two_hidden_gated")
     drawn, opened = graph(cell), contextual.gates_by_context(cell)
+    gated = dict.fromkeys(pathway.nodes[-2] for pathway in drawn.pathways)
+    shades = dict(zip(gated, style.greys(len(gated)), strict=True))
     draw_network(
         ax,
         drawn,
-        dict(zip(drawn.pathways, map(colour, opened > 0), strict=True)),
+        {pathway: shades[pathway.nodes[-2]] for pathway in drawn.pathways},
         {pathway.nodes[-2]: gates for pathway, gates in zip(drawn.pathways, opened, strict=True)},
         {"object": "object", "context": "context", "y": "properties"},
         shape=1.4,
@@ -107,11 +113,11 @@ def panel_b(results: Results, ax: Axes) -> None:
         time, level, _ = _plateaus(cell)
         ax.plot(time, level, linestyle="", markeredgecolor="white", markersize=6.5, zorder=4,
                 **NETWORKS[name][1])  # fmt: skip
-    ax.set(xlabel=style.FLOW_TIME, ylabel="loss over initial loss", ylim=(0, None))
+    ax.set(xlabel=style.FLOW_TIME, ylabel="loss / initial loss", ylim=(0, None))
     ax.set_xlim(0, LAST)
     ax.text(0.98, 0.97, "thin: all runs\nwide: the run nearest to the mean\nmarkers: plateaus",
             ha="right", va="top", color="0.35", transform=ax.transAxes)  # fmt: skip
-    ax.set_title("Same plateaus, other times between drops")
+    ax.set_title("Same plateaus, different timing")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -128,31 +134,31 @@ def panel_c(results: Results, ax: Axes) -> None:
         typical = typical.sel(seed=contextual.typical_seed(cell))
         time = cell.flow_time / contextual.level_time(cell, HALF)
         ax.plot(time, typical, label=label, linewidth=1.2, **props)
-    ax.set(xlabel="time over time to 0.5", ylabel="loss over initial loss", ylim=(0, None))
+    ax.set(xlabel="time / time to half loss", ylabel="loss / initial loss", ylim=(0, None))
     ax.set_xlim(0, END)
     ax.text(0.98, 0.97, "lines as in b", ha="right", va="top", color="0.35",
             transform=ax.transAxes)  # fmt: skip
-    ax.set_title("Where it rests depends on what pathways receive")
+    ax.set_title("Plateaus depend on which pathways see the context")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
     """Time to a share of the loss over its mean over runs: a marker for each run, bars are medians.
     First layers have 700 units.
     """
-    levels = results.cell("two_hidden").get("metrics", "level_time")["loss_level"].values[::2]
     times = {name: metric(results.cell(name), "level_time") for name in NETWORKS}
+    times = {name: time.sel(loss_level=list(LEVELS)) for name, time in times.items()}
     off = {name: 100 * (time / time.mean("seed") - 1) for name, time in times.items()}
     ax.update_datalim([(0, float(end)) for run in off.values() for end in (run.min(), run.max())])
     for offset, (name, (_, props)) in zip((-1, 0, 1), NETWORKS.items(), strict=True):
-        for column, level in enumerate(levels):
+        for column, level in enumerate(LEVELS):
             x, deviation = column + 0.29 * offset, off[name].sel(loss_level=level)
             style.single_runs(ax, x, deviation, SPREAD, markersize=2.5, **props)
     ax.axhline(0, **style.GUIDE)
-    style.named_columns(ax, [f"{level:g}" for level in levels])
-    ax.set(xlabel="loss over initial loss", ylabel="time off the mean (%)")
+    style.named_columns(ax, [f"{level:g}" for level in LEVELS])
+    ax.set(xlabel="loss / initial loss", ylabel="time off the mean (%)")
     ax.text(0.98, 0.97, "bar: median", ha="right", va="top", color="0.35",
             transform=ax.transAxes)  # fmt: skip
-    ax.set_title("Runs of both networks vary alike")
+    ax.set_title("Learning times vary by a few per cent")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -160,7 +166,10 @@ def panel_e(results: Results, ax: Axes) -> None:
     difference.
     """
     relu, gated = (_plateaus(results.cell(name)) for name in NETWORKS_OF_TWO)
-    titles = [f"loss {one:.2f}, {other:.2f}" for one, other in zip(relu[1], gated[1], strict=True)]
+    titles = [
+        f"loss: ReLU {one:.2f}, gated {other:.2f}"
+        for one, other in zip(relu[1], gated[1], strict=True)
+    ]
     pairs = list(zip(relu[2], gated[2], strict=True))
     contextual.draw_pairs(ax, results.cell("two_hidden"), pairs, titles)
     ax.set_title("On each plateau outputs are similar")

@@ -4,8 +4,9 @@ Figure 7 of Saxe, Sodhani and Lewallen (2022): each of M input domains turns the
 of its own, each output domain asks for their classes in an order of its own, and an input domain is
 trained with K output domains. The networks are linear and learn by squared error; errors are those
 of images that were held out. Digits stand for the images of the source, in ten domains and in as
-many as it has: 40 for CIFAR (b), 100 for MNIST (c). Where sets of photographs are configured, they
-are drawn in their place. Markers are means and bars ranges over seeds (10 for digits, 5 for MNIST,
+many as it has: 40 for CIFAR (b), 100 for MNIST (c). Among 40 and 100 domains, shares above 40%
+were not run. Where sets of photographs are configured, they are drawn in their place.
+Markers are means and bars ranges over seeds (10 for digits, 5 for MNIST,
 2 for CIFAR-10, whose images are read from JPEG copies). At the source's size of its panel c (MNIST,
 100 domains, 10,000 tasks; run apart, on a GPU) untrained pairs explain at least 0.987 of what
 trained ones do from 40% of pairs on, in each of eight runs.
@@ -106,7 +107,7 @@ def panel_a(results: Results, ax: Axes) -> None:
     ax.set(xlim=(-0.8, UNITS + CLASSES * CELL + 0.05), ylim=(rows[-1] - 1.1, 1.1), aspect="equal")
     ax.set_axis_off()
     ax.set_anchor("NW")
-    ax.set_title("Turned images, permuted labels")
+    ax.set_title("Rotated images, permuted labels")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
@@ -127,7 +128,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     first.set_ylabel("relative error, held out")
     style.name_level(first, 1, "zero\noutput")
     domains.name_paper_share(first, "\n")
-    ax.set_title("Untrained pairs catch up by about 40%")
+    ax.set_title("Untrained pairs match trained ones at 40%")
 
 
 def panel_c(results: Results, ax: Axes) -> None:
@@ -137,9 +138,9 @@ def panel_c(results: Results, ax: Axes) -> None:
     for part, cells in parts:
         draw_pairs(part, misclassified, cells)
         frame_shares(part, cells[0], part is first, RIDGE)
-    first.set_ylabel("share misclassified")
-    parts[len(parts) // 2][0].set_xlabel("trained share of pairs, $K/M$ (bars: ranges)")
-    ax.set_title("Untrained pairs then classify images as well")
+    first.set_ylabel("error rate")
+    parts[len(parts) // 2][0].set_xlabel(f"{domains.PARTNER_LABEL} (bars: range over runs)")
+    ax.set_title("Untrained pairs also classify equally well at 40%")
 
 
 def image_sets(results: Results) -> list[list[CellResults]]:
@@ -218,5 +219,5 @@ def _draw_labels(ax: Axes, cell: CellResults, chosen: Sequence[int], rows: np.nd
             ax.add_patch(Rectangle(corner, CELL, 0.4, linewidth=0.5, **fill))
         at = UNITS + (own + 0.5) * CELL, middle - 0.25
         ax.text(*at, f"unit {own + 1}", ha="center", va="top", fontsize=6.5)
-    head = f"output domains:\ndark: “{names[EXAMPLE]}”"
+    head = f"output domains\n(dark: unit for class “{names[EXAMPLE]}”)"
     ax.text(UNITS + CLASSES * CELL / 2, 0.65, head, ha="center", fontsize=6.5)

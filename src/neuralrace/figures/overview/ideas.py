@@ -12,7 +12,7 @@ sparse features (notes on deep linear networks, "Toy Models of Superposition"). 
 sources have no such figures; sizes, rates and init scales are ours.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ LARGE = {"color": "0.6", "marker": "X"}
 
 @Figure(
     layout="abc;dde",
-    height=4.6,
+    height=4.4,
+    heights=(1.0, 0.88),
     widths=(1.0, 1.0, 1.15),
     reads={
         "make_haste/batches": {"metrics": "full_batch_distance"},
@@ -66,15 +67,17 @@ def panel_a(results: Results, ax: Axes) -> None:
         sizes.setdefault(cell.spec.training.batch.samples(items), []).append(cell)
     ends = []
     ax.set(xscale="log", yscale="log")
-    for (size, cells), props in style.styled(sorted(sizes.items())):
+    for (size, cells), props in _styled(sorted(sizes.items())):
         rates = [learning_rate(cell) for cell in cells]
         distances = [smallest_scale(cell.get("metrics", "full_batch_distance")) for cell in cells]
         means = style.point_series(ax, rates, distances, **props)
         ax.plot(rates, means[0] * np.divide(rates, rates[0]), **style.GUIDE)
-        ends.append((means[-1], f"{size} of {items}\nin a step", props["color"]))
+        ends.append((means[-1], f"batch of {size}\n(of {items})", props["color"]))
     ax.autoscale_view()
     label_ends(ax, ends)
-    ax.set(xlabel="learning rate", ylabel="distance / initial loss")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+    ax.set(xlabel="learning rate", ylabel="largest loss difference /\ninitial loss")
     runs = distances[0].sizes["seed"]
     style.note(ax, f"bars: range\nover {runs} runs\nthin: slope 1", "upper left", color="0.35")
     ax.set_title("Batches matter less at small steps")
@@ -91,7 +94,7 @@ def panel_b(results: Results, ax: Axes) -> None:
     ends = []
     ax.set(xscale="log")
     groups = {"first mode": [1], "second mode": [2], "third and\nfourth mode": [3, 4]}
-    for (name, modes), props in style.styled(list(groups.items())):
+    for (name, modes), props in _styled(list(groups.items())):
         values = [ratio.sel(mode=modes).mean("mode") for ratio in ratios]
         means = style.point_series(ax, targets, values, **props)
         ax.plot(targets, means, color=props["color"], linewidth=0.8)
@@ -101,7 +104,8 @@ def panel_b(results: Results, ax: Axes) -> None:
     label_ends(ax, ends)
     ax.set_xticks(targets, [f"{target:g}" for target in targets])
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set(xlabel="target value", ylabel="half time, tanh over linear")
+    ax.set(xlabel="target value", ylabel="half time, tanh / linear")
+    style.note(ax, f"bars: range\nover {ratios[0].sizes['seed']} runs", "upper left", color="0.35")
     ax.set_title("Large targets delay tanh networks")
 
 
@@ -111,21 +115,21 @@ def panel_c(results: Results, ax: Axes) -> None:
     other.
     """
     cells = sorted(results.cells("low_rank"), key=_depth)
-    for row, (cell, props) in enumerate(style.styled(cells)):
-        _draw(ax, smallest_scale(_ranks(cell)), props)
-        at = (0.99, 0.22 - 0.09 * row)
-        look = {"color": props["color"], "ha": "right", "xycoords": "axes fraction"}
-        style.note_at(ax, HIDDEN[_depth(cell)], at, (0, 0), **look)
+    ends = []
+    for cell, props in _styled(cells):
+        end = _draw(ax, smallest_scale(_ranks(cell)), props)
+        ends.append((end, HIDDEN[_depth(cell)], props["color"]))
     deepest = _ranks(cells[-1])
     sequential = deepest / cells[-1].get("metrics", "half_effective_rank_over_sequential")
     ax.plot(deepest["mode"], sequential.median(("init_scale", "seed")), **style.THEORY)
     largest = deepest.isel(init_scale=int(deepest["init_scale"].values.argmax()))
-    _draw(ax, largest, LARGE)
-    ax.set_ylim(top=ax.get_ylim()[1] + 0.5)
-    name = f"{HIDDEN[_depth(cells[-1])]}, init scale {float(largest['init_scale']):g}"
-    style.note(ax, name, color=LARGE["color"])
+    name = f"{HIDDEN[_depth(cells[-1])]},\ninit scale {float(largest['init_scale']):g}"
+    ends.append((_draw(ax, largest, LARGE), name, LARGE["color"]))
+    ax.autoscale_view()
+    label_ends(ax, ends)
+    style.note(ax, "dashed: one\nmode at a time", "lower right", color="0.35")
     ax.set(xlabel="mode that is half learned", ylabel="effective rank")
-    ax.set_title("Depth adds ranks in turn")
+    ax.set_title("Depth adds one rank at a time")
 
 
 def panel_d(results: Results, ax: Axes) -> None:
@@ -141,7 +145,7 @@ def panel_d(results: Results, ax: Axes) -> None:
     parts = style.split(ax, 1, len(chosen), sharex=True, sharey=True)[0]
     for part, cell in zip(parts, chosen, strict=True):
         vectors = cell.get("trajectory", "weight_1").isel(init_scale=0, seed=0, snapshot=-1)
-        colours = style.sequential(vectors.shape[1])
+        colours = style.sequential(vectors.shape[1] + 1)[:-1]
         for (x, y), colour in zip(vectors.values.T, colours, strict=True):
             part.plot([0, x], [0, y], color=colour, marker="o", markevery=[1])
         name = f"{'ReLU' if _rectified(cell) else 'linear'}, active {_active(cell):.0%}"
@@ -149,7 +153,8 @@ def panel_d(results: Results, ax: Axes) -> None:
         part.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", xlabel="hidden unit 1")
         part.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
     parts[0].set_ylabel("hidden unit 2")
-    ax.set_title("Sparse features share hidden units in opposite pairs")
+    style.note(parts[0], "dark: strong targets", color="0.35")
+    ax.set_title("Sparse features form opposite pairs")
 
 
 def panel_e(results: Results, ax: Axes) -> None:
@@ -161,7 +166,7 @@ def panel_e(results: Results, ax: Axes) -> None:
     for cell in sorted(results.cells("superposition"), key=_active):
         groups.setdefault("ReLU" if _rectified(cell) else "linear", []).append(cell)
     ax.set(xscale="log")
-    for (name, cells), props in style.styled(sorted(groups.items())):
+    for (name, cells), props in _styled(sorted(groups.items())):
         active = [_active(cell) for cell in cells]
         values = [smallest_scale(cell.get("metrics", "explained_outputs")) for cell in cells]
         means = style.point_series(ax, active, values, **props)
@@ -169,6 +174,7 @@ def panel_e(results: Results, ax: Axes) -> None:
         style.note_at(ax, name, (active[0], means[0]), (5, 5), color=props["color"])
     (hidden,) = cells[0].spec.layered.hidden
     ax.axhline(hidden, **style.THEORY)
+    style.note_at(ax, "number of hidden units", (active[0], hidden), (0, -9))
     ax.set_ylim(0, len(cells[0].data.y[0]))
     ax.xaxis.set_major_formatter(PercentFormatter(1, 0))
     ax.xaxis.set_minor_formatter(NullFormatter())
@@ -191,11 +197,17 @@ def _ranks(cell: CellResults) -> xr.DataArray:
     return cell.get("metrics", "half_effective_rank").dropna("mode", how="all")
 
 
-def _draw(ax: Axes, ranks: xr.DataArray, props: Mapping[str, Any]) -> None:
-    """Draws ranks, (seed, mode), with a thin line."""
+def _styled(items: Sequence[Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """Each item with its colour and marker, without the lightest shade, which is pale in grey."""
+    return list(zip(items, style.sequential_styles(len(items) + 1)[:-1], strict=True))
+
+
+def _draw(ax: Axes, ranks: xr.DataArray, props: Mapping[str, Any]) -> float:
+    """Draws ranks, (seed, mode), with a thin line; returns the last mean."""
     modes = ranks["mode"].values.tolist()
     means = style.point_series(ax, modes, [ranks.sel(mode=mode) for mode in modes], **props)
     ax.plot(modes, means, color=props["color"], linewidth=0.8)
+    return means[-1]
 
 
 def _target(cell: CellResults) -> float:
