@@ -107,7 +107,7 @@ def test_page_of_a_figure_has_its_command_and_claims_on_its_experiments(extensio
     assert "$ snakemake --cores all figures/neural_race/natural_images.png\n" in page
     shown, _, others = page.partition(":Claims:")[2].partition(":Other claims on the same exp")
     assert "<claim-images-forty-percent>" in shown
-    assert "<claim-images-threshold>" in others
+    assert "<claim-images-threshold-falls-with-domains>" in others
     assert not {*re.findall("<claim-(.+?)>", shown)} & {*re.findall("<claim-(.+?)>", others)}
     cards = made["gallery/deep_linear.rst"]
     assert cards.count("grid-item-card::") == cards.count("\n   deep_linear/") > 5
