@@ -49,7 +49,7 @@ def legend(results: Results) -> style.Handles:
 
 def panel_a(results: Results, ax: Axes) -> None:
     """Growth of the Frobenius norm of each layer since the start; layer 1 is closest to the input.
-    Lines are means and bands ranges over 10 runs. Squared norms are what grows alike, so that the
+    Lines are means and bands ranges over 8 runs. Squared norms are what grows alike, so that the
     norm of the last layer, which is the smallest, grows most. The paper draws the norms themselves,
     and finds layers 4 to 6 alike from the dotted line on.
     """
@@ -66,12 +66,12 @@ def panel_a(results: Results, ax: Axes) -> None:
     if float(time[-1]) > SINCE:
         at = {"transform": ax.get_xaxis_transform(), "va": "center"}
         ax.text(1.03 * SINCE, 0.63, "Basu et al.:\nalike from here on", **at)
-    style.note(ax, "bands: range\nof 10 runs", "lower right")
+    style.note(ax, "bands: range\nof 8 runs", "lower right")
     ax.set_title("Middle layers grow alike from the start")
 
 
 def panel_b(results: Results, ax: Axes) -> None:
-    """Growth of each layer in ten parts of training, per 1000 steps, means over 10 runs.
+    """Growth of each layer in ten parts of training, per 1000 steps, means over 8 runs.
 
     Where layers grow alike a column has one colour; the dotted line is as in a.
     """
@@ -96,7 +96,7 @@ def panel_b(results: Results, ax: Axes) -> None:
 def panel_c(results: Results, ax: Axes) -> None:
     r"""Gap between the rates of :math:`W_{l+1}^\top W_{l+1}` and :math:`W_l W_l^\top`: over its
     peak, and over the sum of both rates, for layers 4 to 6 and for the lowest two. Means and ranges
-    over pairs and 10 runs.
+    over pairs and 8 runs.
     """
     cell = _cell(results)
     gap, relative = (
@@ -118,7 +118,7 @@ def panel_c(results: Results, ax: Axes) -> None:
     if float(gap["time"][-1]) > SINCE:
         at = {"transform": ax.get_xaxis_transform(), "va": "top"}
         ax.text(1.03 * SINCE, 0.99, "Basu et al.:\nalike from here on", **at)
-    style.note(ax, "bands: range of\npairs and 10 runs", "lower left")
+    style.note(ax, "bands: range of\npairs and 8 runs", "lower left")
     ax.set_title("Relative gap falls in upper layers only")
 
 
