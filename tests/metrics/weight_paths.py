@@ -76,7 +76,8 @@ def observe(cell, path):
     }
     arrays["output_curve"] = np.einsum("...oi,ni->...no", total, data.x)
     residual = arrays["output_curve"] - data.y
-    arrays["output_error"] = np.mean(residual**2, axis=-2) / data.y.var(axis=0)
+    variance = np.where(data.y.any(axis=0), data.y.var(axis=0), np.nan)
+    arrays["output_error"] = np.mean(residual**2, axis=-2) / variance
     arrays["outputs"] = arrays["output_curve"][:, :, ::every]
     arrays |= {f"weight_{n}": w[:, :, ::every] for n, w in enumerate(path, start=1)}
     if len(path) == 2:
