@@ -28,7 +28,8 @@ def make(tmp_path):
     (tmp_path / "program").chmod(0o755)
 
     def run(target: str) -> subprocess.CompletedProcess[str]:
-        command = ["make", "PYTHON=./program", target]
+        # below `make test`, it would also say which folder it enters
+        command = ["make", "--no-print-directory", "PYTHON=./program", target]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return run
